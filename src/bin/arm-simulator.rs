@@ -1,0 +1,3 @@
+//! The `arm-simulator` command.
+
+fn main() {}

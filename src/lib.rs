@@ -1,0 +1,22 @@
+//! armshield: an ETag-aware caching reverse proxy for Azure Resource Manager (ARM).
+pub mod admin;
+pub mod admit;
+pub mod arm;
+pub mod body;
+pub mod cache;
+pub mod classify;
+pub mod clock;
+pub mod coalesce;
+pub mod commands;
+pub mod config;
+pub mod guard;
+pub mod identify;
+pub mod listen;
+pub mod observe;
+pub mod operations;
+pub mod policy;
+pub mod proxy;
+pub mod rewrite;
+pub mod scopes;
+pub mod simulator;
+pub mod upstream;

@@ -1,0 +1,3 @@
+//! The `armshield` command.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! Holds each room to the rooms it may use.
