@@ -53,6 +53,28 @@ impl Life {
             || differ(&self.time_created, &other.time_created)
     }
 
+    /// Whether some mark that both carry is the same.
+    #[must_use]
+    pub fn shares_mark(&self, other: &Self) -> bool {
+        let same = |one: &Option<Box<str>>, other: &Option<Box<str>>| match (one, other) {
+            (Some(one), Some(other)) => one.eq_ignore_ascii_case(other),
+            _ => false,
+        };
+        same(&self.vm_id, &other.vm_id)
+            || same(&self.unique_id, &other.unique_id)
+            || same(&self.time_created, &other.time_created)
+    }
+
+    /// The marks of `newer`, and those of this life that it does not carry.
+    #[must_use]
+    pub fn merged(&self, newer: &Self) -> Self {
+        Self {
+            vm_id: newer.vm_id.clone().or_else(|| self.vm_id.clone()),
+            unique_id: newer.unique_id.clone().or_else(|| self.unique_id.clone()),
+            time_created: newer.time_created.clone().or_else(|| self.time_created.clone()),
+        }
+    }
+
     /// Whether no mark is known.
     #[must_use]
     pub const fn is_empty(&self) -> bool {

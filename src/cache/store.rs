@@ -1,0 +1,221 @@
+//! The store: bounded by bytes, and by a share for each caller.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use dashmap::DashMap;
+use quick_cache::sync::{Cache, DefaultLifecycle};
+use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
+
+use super::{Entry, Key, Settings};
+
+/// Entries by their keys.
+#[derive(Debug)]
+pub struct Store {
+    entries: Cache<Key, Held, Weigh>,
+    shares: DashMap<u128, Arc<Share>>,
+    share_max: usize,
+}
+
+#[derive(Debug, Clone)]
+struct Weigh;
+
+impl Weighter<Key, Held> for Weigh {
+    fn weight(&self, _: &Key, held: &Held) -> u64 {
+        held.0.weight as u64
+    }
+}
+
+/// An entry in the store, charged to its caller until the store lets it go.
+#[derive(Debug, Clone)]
+struct Held(Arc<Charged>);
+
+#[derive(Debug)]
+struct Charged {
+    entry: Arc<Entry>,
+    weight: usize,
+    share: Arc<Share>,
+}
+
+impl Drop for Charged {
+    fn drop(&mut self) {
+        self.share.bytes.fetch_sub(self.weight, Ordering::Relaxed);
+    }
+}
+
+/// What one caller fills: so many bytes, in this order of filling.
+#[derive(Debug, Default)]
+struct Share {
+    bytes: AtomicUsize,
+    order: Mutex<VecDeque<(Key, u64)>>,
+}
+
+impl Store {
+    /// An empty store.
+    #[must_use]
+    pub fn new(settings: &Settings) -> Self {
+        // quick_cache refuses what is larger than one of its shards, and makes shards by the number of
+        // cores: their number follows from the largest entry instead.
+        let largest = settings.entry_max * 2 + (1 << 16);
+        let shards = (settings.bytes / largest).clamp(1, 16);
+        let shards = if shards.is_power_of_two() { shards } else { shards.next_power_of_two() / 2 };
+        let options = OptionsBuilder::new()
+            .shards(shards)
+            .weight_capacity(settings.bytes as u64)
+            .estimated_items_capacity((settings.bytes / 16_384).max(64))
+            .build()
+            .unwrap_or_else(|error| unreachable!("capacity and weight are given: {error}"));
+        let entries =
+            Cache::with_options(options, Weigh, DefaultHashBuilder::default(), DefaultLifecycle::default());
+        let share_max = settings.bytes / 100 * settings.caller_percent.clamp(1, 100);
+        Self { entries, shares: DashMap::new(), share_max }
+    }
+
+    /// The entry of a key, if there is one. It says nothing of whether it may be used.
+    #[must_use]
+    pub fn find(&self, key: &Key) -> Option<Arc<Entry>> {
+        self.entries.get(key).map(|held| held.0.entry.clone())
+    }
+
+    /// Keeps an entry. Entries of the same caller make room first where it fills more than its share.
+    pub fn put(&self, caller: u128, key: Key, entry: Arc<Entry>) {
+        let weight = entry.weight();
+        if weight > self.share_max {
+            return;
+        }
+        let share = self.shares.entry(caller).or_default().clone();
+        share.bytes.fetch_add(weight, Ordering::Relaxed);
+        let serial = entry.serial();
+        self.entries.insert(key, Held(Arc::new(Charged { entry, weight, share: share.clone() })));
+        share.order.lock().unwrap_or_else(PoisonError::into_inner).push_back((key, serial));
+        self.trim(&share);
+        if self.shares.len() > 4096 {
+            self.shares.retain(|_, share| share.bytes.load(Ordering::Relaxed) > 0);
+        }
+    }
+
+    /// Lets a caller's oldest entries go until it fills no more than its share.
+    fn trim(&self, share: &Share) {
+        let mut order = share.order.lock().unwrap_or_else(PoisonError::into_inner);
+        while share.bytes.load(Ordering::Relaxed) > self.share_max {
+            let Some((key, serial)) = order.pop_front() else { return };
+            self.entries.remove_if(&key, |held| held.0.entry.serial() == serial);
+        }
+        // What was replaced or evicted leaves its place in the order behind.
+        if order.len() > 64 && order.len() > 2 * self.entries.len() {
+            order.retain(|(key, serial)| {
+                self.entries.peek(key).is_some_and(|held| held.0.entry.serial() == *serial)
+            });
+        }
+    }
+
+    /// The number of entries.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The bytes they take.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.entries.weight()
+    }
+
+    /// Lets everything go.
+    pub fn clear(&self) {
+        self.entries.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arm::{ArmPath, Query};
+    use crate::cache::{Keyed, Parts};
+    use crate::clock::{Clock, Wall};
+    use crate::policy::Family;
+    use crate::scopes::Scopes;
+
+    fn scopes() -> Scopes {
+        Scopes::new(crate::scopes::Settings::default(), Clock::tokio(Wall::from_unix(0)))
+    }
+
+    fn key(name: &str) -> Key {
+        let path = ArmPath::parse(&format!("/{name}")).unwrap();
+        Keyed::new(b"", "", &path, &Query::default(), &http::HeaderMap::new(), &[]).key
+    }
+
+    fn entry(scopes: &Scopes, bytes: usize) -> Arc<Entry> {
+        Arc::new(Entry::new(Parts {
+            status: http::StatusCode::OK,
+            headers: http::HeaderMap::new(),
+            body: vec![0; bytes].into(),
+            document: None,
+            path: "/a".into(),
+            family: Family::Other,
+            sent: scopes.now(),
+            stamp: scopes.stamp(&[]),
+        }))
+    }
+
+    #[test]
+    fn an_entry_of_the_largest_size_is_kept_whatever_the_capacity() {
+        let scopes = scopes();
+        for megabytes in [40, 64, 100, 256, 1000] {
+            let settings = Settings { bytes: megabytes << 20, caller_percent: 100, ..Settings::default() };
+            let store = Store::new(&settings);
+            for n in 0..4 {
+                let name = key(&format!("{n}"));
+                store.put(1, name, entry(&scopes, settings.entry_max));
+                assert!(store.find(&name).is_some(), "{megabytes} MiB refused the largest entry");
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_are_bounded() {
+        let scopes = scopes();
+        let settings = Settings { bytes: 4 << 20, entry_max: 1 << 20, ..Settings::default() };
+        let store = Store::new(&settings);
+        for n in 0..5000 {
+            store.put(n % 7, key(&format!("{n}")), entry(&scopes, 10_000));
+        }
+        assert!(store.bytes() <= 4 << 20, "{}", store.bytes());
+        assert!(store.len() > 200);
+    }
+
+    #[test]
+    fn a_caller_that_fills_more_than_its_share_pushes_out_only_its_own() {
+        let scopes = scopes();
+        let settings = Settings { bytes: 4 << 20, entry_max: 1 << 18, ..Settings::default() };
+        let store = Store::new(&settings);
+        for n in 0..20 {
+            store.put(1, key(&format!("quiet-{n}")), entry(&scopes, 10_000));
+        }
+        for n in 0..2000 {
+            store.put(2, key(&format!("noisy-{n}")), entry(&scopes, 10_000));
+        }
+        let kept = (0..20).filter(|n| store.find(&key(&format!("quiet-{n}"))).is_some()).count();
+        assert!(kept >= 19, "{kept} of 20 kept");
+        assert!(store.find(&key("noisy-1999")).is_some());
+    }
+
+    #[test]
+    fn a_replaced_entry_is_not_charged_twice() {
+        let scopes = scopes();
+        let store = Store::new(&Settings { bytes: 4 << 20, entry_max: 1 << 18, ..Settings::default() });
+        for _ in 0..2000 {
+            store.put(1, key("same"), entry(&scopes, 10_000));
+        }
+        let share = store.shares.get(&1).unwrap().clone();
+        assert_eq!(share.bytes.load(Ordering::Relaxed) as u64, store.bytes());
+        assert!(share.order.lock().unwrap().len() < 200);
+    }
+}

@@ -1,0 +1,163 @@
+//! What is known of one resource, and what an answer that shows it means: the same, news, or ARM's lag.
+//!
+//! Compared is only what both sides carry. Compute's numbers have an order inside one life of a resource;
+//! Network's GUIDs have none, so a GUID seen before the present one is old, and any other is new if it was
+//! asked for later.
+
+use crate::arm::{ETag, Item, Life, State};
+
+use super::Sent;
+
+/// How many former entity tags and lives of a resource are remembered.
+const FORMER: usize = 8;
+
+/// What a sighting of a resource means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Meaning {
+    /// Nothing that was not known.
+    Same,
+    /// Something changed, and this was asked for later than what was known.
+    News,
+    /// Something differs, and nothing tells which is newer: what is kept of either must go.
+    Unordered,
+    /// It shows less than is known.
+    Lag,
+}
+
+/// How a life ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ended {
+    /// A point read was answered 404; a later one that finds it again corrects that.
+    NotFound,
+    /// It was deleted.
+    Deleted,
+}
+
+/// What is known of one resource.
+#[derive(Debug, Clone)]
+pub(super) struct Known {
+    sent: Sent,
+    etag: Option<ETag>,
+    life: Life,
+    state: State,
+    former_tags: Vec<ETag>,
+    former_lives: Vec<Life>,
+    ended: Option<Ended>,
+    pub(super) uniform: Option<bool>,
+}
+
+impl Known {
+    /// A resource met for the first time.
+    pub(super) fn first(item: &Item, sent: Sent) -> Self {
+        Self {
+            sent,
+            etag: item.etag.clone(),
+            life: item.life.clone(),
+            state: item.state,
+            former_tags: Vec::new(),
+            former_lives: Vec::new(),
+            ended: None,
+            uniform: item.uniform,
+        }
+    }
+
+    /// What a sighting means; what it tells is taken over. `point`: it comes from a read of this resource.
+    pub(super) fn meet(&mut self, item: &Item, sent: Sent, point: bool) -> Meaning {
+        let later = sent > self.sent;
+        let meaning = self.judge(item, later, point);
+        match meaning {
+            Meaning::Lag => {}
+            Meaning::Same | Meaning::News => self.take(item, sent.max(self.sent)),
+            Meaning::Unordered if later || self.is_overtaken_by(item) => self.take(item, sent.max(self.sent)),
+            Meaning::Unordered => {}
+        }
+        meaning
+    }
+
+    /// The life known so far ended: a point read was answered 404 (`deleted`: a DELETE was answered).
+    /// Gives back whether that is news.
+    pub(super) fn end(&mut self, sent: Sent, deleted: bool) -> bool {
+        if sent < self.sent {
+            return false;
+        }
+        let news = self.ended.is_none();
+        self.sent = sent;
+        self.remember();
+        (self.etag, self.life, self.state, self.uniform) = (None, Life::default(), State::Unknown, None);
+        self.ended = Some(if deleted { Ended::Deleted } else { self.ended.unwrap_or(Ended::NotFound) });
+        news
+    }
+
+    fn judge(&self, item: &Item, later: bool, point: bool) -> Meaning {
+        let unless_later = if later { Meaning::News } else { Meaning::Unordered };
+        let former_life = self.former_lives.iter().any(|life| is_same(life, &item.life));
+        if let Some(ended) = self.ended {
+            let corrects = later && point && ended == Ended::NotFound;
+            return if former_life && !corrects { Meaning::Lag } else { unless_later };
+        }
+        if item.life.differs(&self.life) {
+            return if former_life { Meaning::Lag } else { unless_later };
+        }
+        if let (Some(known), Some(seen)) = (&self.etag, &item.etag)
+            && known != seen
+        {
+            return match (known.counter(), seen.counter()) {
+                (Some(known), Some(seen)) if seen < known => {
+                    let new_life = later && point && !is_same(&self.life, &item.life);
+                    if new_life { Meaning::News } else { Meaning::Lag }
+                }
+                (None, None) if self.former_tags.contains(seen) => Meaning::Lag,
+                _ => unless_later,
+            };
+        }
+        let states = [self.state, item.state];
+        if states[0] == states[1] || states.contains(&State::Unknown) { Meaning::Same } else { unless_later }
+    }
+
+    /// Whether the sighting is newer though it was asked for earlier: a larger number inside one life.
+    fn is_overtaken_by(&self, item: &Item) -> bool {
+        let counter = |tag: &Option<ETag>| tag.as_ref().and_then(ETag::counter);
+        self.ended.is_none()
+            && !item.life.differs(&self.life)
+            && matches!((counter(&self.etag), counter(&item.etag)), (Some(known), Some(seen)) if seen > known)
+    }
+
+    fn take(&mut self, item: &Item, sent: Sent) {
+        self.sent = sent;
+        let new_life = item.life.differs(&self.life) || self.ended.take().is_some();
+        if new_life || (item.etag.is_some() && item.etag != self.etag) {
+            self.remember();
+        }
+        if new_life {
+            (self.etag, self.life, self.uniform) = (None, Life::default(), None);
+        }
+        self.etag = item.etag.clone().or(self.etag.take());
+        self.life = self.life.merged(&item.life);
+        self.uniform = item.uniform.or(self.uniform);
+        if item.state != State::Unknown {
+            self.state = item.state;
+        }
+    }
+
+    /// Keeps what is known now as former.
+    fn remember(&mut self) {
+        if let Some(tag) = self.etag.clone().filter(|tag| tag.counter().is_none()) {
+            push_bounded(&mut self.former_tags, tag);
+        }
+        if !self.life.is_empty() && !self.former_lives.contains(&self.life) {
+            push_bounded(&mut self.former_lives, self.life.clone());
+        }
+    }
+}
+
+/// Whether two sightings carry a mark in common, and no mark in which they differ.
+fn is_same(one: &Life, other: &Life) -> bool {
+    !one.differs(other) && one.shares_mark(other)
+}
+
+fn push_bounded<T>(former: &mut Vec<T>, value: T) {
+    if former.len() == FORMER {
+        former.remove(0);
+    }
+    former.push(value);
+}

@@ -1,0 +1,341 @@
+//! News: what an answer tells that was not known, and how that keeps answers from going backwards.
+//!
+//! News raises a floor in the unit and its collections: the time its fetch was *sent*, so that news never
+//! harms its own fill. An answer that shows less than is known is ARM's lag: who waits for it gets it, and
+//! it is not kept.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use quick_cache::unsync::Cache;
+
+use crate::arm::{ArmPath, Document, Item, Shape};
+use crate::classify::Scope;
+use crate::policy::Family;
+
+use super::known::{Known, Meaning};
+use super::{Scopes, Sent};
+
+/// A 200 body that was accepted from ARM.
+#[derive(Debug, Clone, Copy)]
+pub struct Shown<'a> {
+    /// The path that was asked for.
+    pub path: &'a ArmPath,
+    /// Its family.
+    pub family: Family,
+    /// The body.
+    pub document: &'a Document,
+    /// When its call was sent.
+    pub sent: Sent,
+    /// For a list that is whole (one page, no `$top`): what it was filtered by. Otherwise `None`.
+    pub whole: Option<&'a str>,
+}
+
+/// What becomes of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// It may be kept.
+    Keep,
+    /// It shows less than is known: everybody who waits gets it, nobody else.
+    Lag,
+}
+
+#[derive(Debug)]
+pub(super) struct News(Mutex<Index>);
+
+#[derive(Debug)]
+struct Index {
+    resources: Cache<Arc<str>, Known>,
+    lists: Cache<String, Ids>,
+}
+
+/// The ids of a whole list, as hashes in order.
+#[derive(Debug)]
+struct Ids {
+    sent: Sent,
+    hashes: Vec<u64>,
+}
+
+impl News {
+    pub(super) fn new(resources: usize) -> Self {
+        let lists = (resources / 16).max(64);
+        Self(Mutex::new(Index { resources: Cache::new(resources.max(64)), lists: Cache::new(lists) }))
+    }
+
+    fn index<T>(&self, work: impl FnOnce(&mut Index) -> T) -> T {
+        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Whether a scale set is known to be Uniform.
+    pub(super) fn is_uniform(&self, root: &str) -> bool {
+        self.index(|index| index.resources.peek(root).is_some_and(|known| known.uniform == Some(true)))
+    }
+}
+
+impl Index {
+    fn meet(&mut self, item: &Item, sent: Sent, point: bool) -> Meaning {
+        if let Some(mut known) = self.resources.get_mut(&item.id) {
+            return known.meet(item, sent, point);
+        }
+        self.resources.insert(item.id.clone(), Known::first(item, sent));
+        // What was forgotten, or never known, counts as different.
+        Meaning::News
+    }
+
+    /// The meaning of a whole list's ids, and whether one of those known before is missing.
+    fn meet_ids(&mut self, key: String, mut hashes: Vec<u64>, sent: Sent) -> (Meaning, bool) {
+        hashes.sort_unstable();
+        let Some(known) = self.lists.get(&key) else {
+            self.lists.insert(key, Ids { sent, hashes });
+            return (Meaning::News, false);
+        };
+        let missing = known.hashes.iter().any(|hash| hashes.binary_search(hash).is_err());
+        let (same, later) = (known.hashes == hashes, sent > known.sent);
+        if later {
+            self.lists.insert(key, Ids { sent, hashes });
+        }
+        match (same, later) {
+            (true, _) => (Meaning::Same, false),
+            (false, true) => (Meaning::News, missing),
+            (false, false) => (Meaning::Unordered, true),
+        }
+    }
+}
+
+impl Scopes {
+    /// Compares an accepted body with what is known, takes over what is new and raises the floors.
+    #[must_use]
+    pub fn learn(&self, shown: &Shown<'_>) -> Verdict {
+        let point = shown.document.shape == Shape::Point;
+        let (mut lag, mut raised) = (false, Vec::new());
+        self.0.news.index(|index| {
+            for item in shown.document.items.iter().filter(|item| !item.id.is_empty()) {
+                let own = point && *item.id == *shown.path.as_str();
+                let meaning = index.meet(item, shown.sent, own);
+                lag |= meaning == Meaning::Lag;
+                if matches!(meaning, Meaning::News | Meaning::Unordered)
+                    && let Ok(path) = ArmPath::parse(&item.id)
+                {
+                    let family = path.resource().map_or(shown.family, |(kind, _)| Family::of(&kind));
+                    raised.push((meaning, Scope::of_item(&path, family)));
+                }
+            }
+            if let Some(filter) = shown.whole.filter(|_| !point) {
+                let hashes = shown.document.items.iter().map(|item| item.hash).collect();
+                let key = format!("{}\n{filter}", shown.path.as_str());
+                let (meaning, missing) = index.meet_ids(key, hashes, shown.sent);
+                if matches!(meaning, Meaning::News | Meaning::Unordered) {
+                    raised.push((meaning, of_list(shown.path, shown.family, missing)));
+                }
+            }
+        });
+        for (meaning, scopes) in raised {
+            self.raise(&scopes, shown.sent, meaning);
+        }
+        if lag { Verdict::Lag } else { Verdict::Keep }
+    }
+
+    /// A point read was answered 404.
+    pub fn not_found(&self, path: &ArmPath, family: Family, sent: Sent) {
+        self.ended(path, family, sent, false);
+    }
+
+    /// A DELETE was answered, or its operation ended, with success.
+    pub fn deleted(&self, path: &ArmPath, family: Family, sent: Sent) {
+        self.ended(path, family, sent, true);
+    }
+
+    fn ended(&self, path: &ArmPath, family: Family, sent: Sent, deleted: bool) {
+        let news = self.0.news.index(|index| {
+            index.resources.get_mut(path.as_str()).is_some_and(|mut known| known.end(sent, deleted))
+        });
+        if news {
+            self.raise(&Scope::of_item(path, family), sent, Meaning::News);
+        }
+    }
+
+    fn raise(&self, scopes: &[Scope], sent: Sent, meaning: Meaning) {
+        let known = self.now();
+        // Where nothing tells which of two answers is newer, neither is kept.
+        let floor = if meaning == Meaning::Unordered { known } else { sent };
+        for scope in scopes {
+            self.state(scope).raise_floor(floor, known);
+        }
+    }
+}
+
+/// What a list's set of ids is about. Below a root that is the unit. A resource that is missing takes the
+/// answers about it along: its family's, because a set of hashes no longer knows its name.
+fn of_list(path: &ArmPath, family: Family, missing: bool) -> Vec<Scope> {
+    if let Some(root) = path.root() {
+        return vec![Scope::Unit(root.into())];
+    }
+    Scope::of_read(path, family, Shape::Collection)
+        .into_iter()
+        .filter_map(|scope| match scope {
+            Scope::Collections(family, at) if missing => Some(Scope::Family(family, at)),
+            Scope::Collections(family, at) => Some(Scope::Collections(family, at)),
+            Scope::All | Scope::Below(_) | Scope::Family(..) | Scope::Unit(_) => None,
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::scopes;
+    use super::super::{Settings, Stamp};
+    use super::*;
+
+    const GROUP: &str = "/subscriptions/s/resourcegroups/g/providers/microsoft.compute/virtualmachines";
+
+    /// A world of VMs in one group.
+    struct World(Scopes);
+
+    impl World {
+        fn new() -> Self {
+            Self(scopes(Settings::default()))
+        }
+
+        fn item(name: &str, etag: &str, life: &str) -> String {
+            format!(r#"{{"id":"{GROUP}/{name}","etag":"{etag}","properties":{{"vmId":"{life}"}}}}"#)
+        }
+
+        fn point(&self, name: &str, etag: &str, life: &str, sent: Sent) -> Verdict {
+            self.learn(&format!("{GROUP}/{name}"), &Self::item(name, etag, life), sent)
+        }
+
+        fn list(&self, items: &[(&str, &str, &str)], sent: Sent) -> Verdict {
+            let items: Vec<_> = items.iter().map(|(name, etag, life)| Self::item(name, etag, life)).collect();
+            self.learn(GROUP, &format!(r#"{{"value":[{}]}}"#, items.join(",")), sent)
+        }
+
+        fn learn(&self, path: &str, body: &str, sent: Sent) -> Verdict {
+            let document = Document::parse(body.as_bytes()).unwrap();
+            let path = ArmPath::parse(path).unwrap();
+            let whole = Some("");
+            self.0.learn(&Shown { path: &path, family: Family::Compute, document: &document, sent, whole })
+        }
+
+        fn stamp(&self, tail: &str, shape: Shape) -> Stamp {
+            let path = ArmPath::parse(&format!("{GROUP}{tail}")).unwrap();
+            self.0.stamp(&Scope::of_read(&path, Family::Compute, shape))
+        }
+    }
+
+    const ONE: &str = r#"\"1\""#;
+    const TWO: &str = r#"\"2\""#;
+
+    #[test]
+    fn news_in_a_list_makes_older_points_unusable_and_not_its_own_list() {
+        let world = World::new();
+        let point = world.0.now();
+        world.point("a", ONE, "x", point);
+        let list = world.0.now();
+        assert_eq!(world.list(&[("a", TWO, "x")], list), Verdict::Keep);
+        assert!(!world.stamp("/a", Shape::Point).is_above_floors(point));
+        assert!(world.stamp("", Shape::Collection).is_above_floors(list));
+    }
+
+    #[test]
+    fn the_same_version_again_raises_nothing() {
+        let world = World::new();
+        let list = world.0.now();
+        world.list(&[("a", ONE, "x"), ("b", ONE, "y")], list);
+        world.point("a", ONE, "x", world.0.now());
+        assert!(world.stamp("", Shape::Collection).is_above_floors(list));
+        assert!(world.stamp("/b", Shape::Point).is_above_floors(list));
+    }
+
+    #[test]
+    fn a_smaller_number_inside_one_life_is_lag_whenever_it_was_asked_for() {
+        let world = World::new();
+        let early = world.0.now();
+        world.point("a", TWO, "x", world.0.now());
+        assert_eq!(world.list(&[("a", ONE, "x")], early), Verdict::Lag);
+        assert_eq!(world.list(&[("a", ONE, "x")], world.0.now()), Verdict::Lag);
+        assert_eq!(world.point("a", ONE, "x", world.0.now()), Verdict::Lag);
+    }
+
+    #[test]
+    fn a_new_life_begins_anew_and_the_old_one_is_lag_from_then_on() {
+        let world = World::new();
+        world.point("a", TWO, "x", world.0.now());
+        assert_eq!(world.point("a", ONE, "y", world.0.now()), Verdict::Keep);
+        assert_eq!(world.list(&[("a", TWO, "x")], world.0.now()), Verdict::Lag);
+    }
+
+    #[test]
+    fn a_larger_number_that_was_asked_for_earlier_leaves_neither_usable() {
+        let world = World::new();
+        let (early, late) = (world.0.now(), world.0.now());
+        world.point("a", ONE, "x", late);
+        assert_eq!(world.list(&[("a", TWO, "x")], early), Verdict::Keep);
+        assert!(!world.stamp("/a", Shape::Point).is_above_floors(late));
+        assert!(!world.stamp("", Shape::Collection).is_above_floors(early));
+        assert_eq!(world.point("a", ONE, "x", world.0.now()), Verdict::Lag, "the larger number is known");
+    }
+
+    #[test]
+    fn a_guid_accepted_before_the_present_one_is_lag() {
+        let world = World::new();
+        world.point("a", r#"W/\"p\""#, "x", world.0.now());
+        assert_eq!(world.point("a", r#"W/\"q\""#, "x", world.0.now()), Verdict::Keep);
+        assert_eq!(world.list(&[("a", r#"W/\"p\""#, "x")], world.0.now()), Verdict::Lag);
+    }
+
+    #[test]
+    fn a_resource_missing_from_a_later_list_takes_its_point_along() {
+        let world = World::new();
+        let list = world.0.now();
+        world.list(&[("a", ONE, "x"), ("b", ONE, "y")], list);
+        let point = world.0.now();
+        world.point("b", ONE, "y", point);
+        assert!(world.stamp("/b", Shape::Point).is_above_floors(point));
+        world.list(&[("a", ONE, "x")], world.0.now());
+        assert!(!world.stamp("/b", Shape::Point).is_above_floors(point));
+    }
+
+    #[test]
+    fn a_404_takes_lists_along_and_a_list_that_still_shows_the_old_life_is_lag() {
+        let world = World::new();
+        let list = world.0.now();
+        world.list(&[("a", ONE, "x")], list);
+        let path = ArmPath::parse(&format!("{GROUP}/a")).unwrap();
+        world.0.not_found(&path, Family::Compute, world.0.now());
+        assert!(!world.stamp("", Shape::Collection).is_above_floors(list));
+        assert_eq!(world.list(&[("a", ONE, "x")], world.0.now()), Verdict::Lag);
+        assert_eq!(world.point("a", ONE, "x", world.0.now()), Verdict::Keep, "the 404 was the lag");
+    }
+
+    #[test]
+    fn what_was_deleted_stays_deleted_until_another_life_is_shown() {
+        let world = World::new();
+        world.point("a", TWO, "x", world.0.now());
+        let path = ArmPath::parse(&format!("{GROUP}/a")).unwrap();
+        world.0.deleted(&path, Family::Compute, world.0.now());
+        assert_eq!(world.point("a", TWO, "x", world.0.now()), Verdict::Lag);
+        assert_eq!(world.point("a", ONE, "y", world.0.now()), Verdict::Keep);
+    }
+
+    #[test]
+    fn a_set_known_to_be_uniform_is_forgotten_with_its_life() {
+        let world = World::new();
+        let set = "/subscriptions/s/resourcegroups/g/providers/microsoft.compute/virtualmachinescalesets/a";
+        let body =
+            format!(r#"{{"id":"{set}","properties":{{"orchestrationMode":"Uniform","uniqueId":"x"}}}}"#);
+        world.learn(set, &body, world.0.now());
+        assert!(world.0.0.news.is_uniform(set));
+        world.0.deleted(&ArmPath::parse(set).unwrap(), Family::Compute, world.0.now());
+        assert!(!world.0.0.news.is_uniform(set));
+    }
+
+    #[test]
+    fn a_fetch_sent_before_news_became_known_is_not_joined_after_that() {
+        let world = World::new();
+        let stamp = world.stamp("/a", Shape::Point);
+        let (first, second) = (world.0.now(), world.0.now());
+        world.point("a", ONE, "x", first);
+        assert!(!stamp.may_join(second));
+        assert!(stamp.may_join(world.0.now()));
+        assert!(stamp.is_above_floors(second), "its answer may be kept all the same");
+    }
+}
