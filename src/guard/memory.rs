@@ -1,0 +1,188 @@
+//! What one client was shown: the latest document of each question, and the versions it superseded.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::arm::{ArmPath, Document, ETag};
+use crate::clock::Moment;
+
+/// What a client asked when it was shown something.
+#[derive(Debug, Clone, Copy)]
+pub struct Question<'a> {
+    /// Tells questions apart: the same question is answered anew, another one besides.
+    pub key: u64,
+    /// The canonical path asked for.
+    pub path: &'a Arc<str>,
+}
+
+/// Bytes that a remembered item takes, roughly.
+const ITEM: usize = 192;
+
+#[derive(Debug)]
+struct Shown {
+    path: Arc<str>,
+    document: Arc<Document>,
+    last: Moment,
+    order: u64,
+}
+
+/// A version that a newer answer to the same question replaced.
+#[derive(Debug)]
+struct Superseded {
+    question: Arc<str>,
+    id: Arc<str>,
+    etag: ETag,
+    last: Moment,
+    order: u64,
+}
+
+/// What one client was shown. Nothing is forgotten before its window ends, except for space, and then the
+/// questions that were forgotten are remembered.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    order: u64,
+    latest: HashMap<u64, Shown>,
+    superseded: VecDeque<Superseded>,
+    ended: HashMap<Box<str>, u64>,
+    dropped: HashMap<Arc<str>, Moment>,
+    bytes: usize,
+}
+
+impl Memory {
+    pub(super) const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(super) fn show(
+        &mut self,
+        question: &Question<'_>,
+        document: &Arc<Document>,
+        now: Moment,
+        window: Duration,
+    ) {
+        self.order += 1;
+        let order = self.order;
+        if let Some(shown) = self.latest.get_mut(&question.key)
+            && Arc::ptr_eq(&shown.document, document)
+        {
+            (shown.last, shown.order) = (now, order);
+            return;
+        }
+        let shown = Shown { path: question.path.clone(), document: document.clone(), last: now, order };
+        self.bytes += weight(document);
+        if let Some(former) = self.latest.insert(question.key, shown) {
+            self.bytes -= weight(&former.document);
+            self.supersede(&former, document);
+        }
+        self.expire(now, window);
+    }
+
+    /// Keeps of a former answer the items whose version is not the newer answer's.
+    fn supersede(&mut self, former: &Shown, newer: &Document) {
+        for item in &former.document.items {
+            let Some(etag) = item.etag.clone().filter(|_| !item.id.is_empty()) else { continue };
+            if newer.item(&item.id).and_then(|newer| newer.etag.as_ref()) != Some(&etag) {
+                self.bytes += ITEM;
+                self.superseded.push_back(Superseded {
+                    question: former.path.clone(),
+                    id: item.id.clone(),
+                    etag,
+                    last: former.last,
+                    order: former.order,
+                });
+            }
+        }
+    }
+
+    pub(super) fn end(&mut self, id: &str) {
+        self.order += 1;
+        self.ended.insert(id.into(), self.order);
+    }
+
+    /// The versions of a resource that may be the base of a write, each once. None where a question that
+    /// could have shown one was forgotten for space.
+    pub(super) fn versions(&self, path: &ArmPath, now: Moment, window: Duration) -> Vec<ETag> {
+        let forgotten = self.dropped.iter().any(|(question, at)| {
+            now.since(*at) <= window
+                && ArmPath::parse(question).is_ok_and(|question| could_show(&question, path))
+        });
+        if forgotten {
+            return Vec::new();
+        }
+        let ended = self.ended.get(path.as_str()).copied().unwrap_or(0);
+        let counts = |last: Moment, order: u64| order > ended && now.since(last) <= window;
+        let latest = self
+            .latest
+            .values()
+            .filter(|shown| counts(shown.last, shown.order))
+            .filter_map(|shown| shown.document.item(path.as_str())?.etag.clone());
+        let superseded = self
+            .superseded
+            .iter()
+            .filter(|version| *version.id == *path.as_str() && counts(version.last, version.order))
+            .map(|version| version.etag.clone());
+        let mut versions: Vec<_> = latest.chain(superseded).collect();
+        versions.sort_unstable();
+        versions.dedup();
+        versions
+    }
+
+    /// Lets go what no window reaches any more.
+    fn expire(&mut self, now: Moment, window: Duration) {
+        while self.superseded.front().is_some_and(|version| now.since(version.last) > window) {
+            self.superseded.pop_front();
+            self.bytes -= ITEM;
+        }
+        // The whole table is walked now and then only.
+        if self.order.is_multiple_of(64) {
+            let mut freed = 0;
+            self.latest.retain(|_, shown| {
+                let keep = now.since(shown.last) <= window;
+                freed += if keep { 0 } else { weight(&shown.document) };
+                keep
+            });
+            self.bytes -= freed;
+            self.dropped.retain(|_, at| now.since(*at) <= window);
+            if self.ended.len() > 1024 {
+                let oldest = self.order.saturating_sub(512);
+                self.ended.retain(|_, order| *order > oldest);
+            }
+        }
+    }
+
+    /// Forgets the older half for space and remembers which questions it belonged to.
+    pub(super) fn forget_half(&mut self, now: Moment, window: Duration) {
+        self.expire(now, window);
+        let count = self.superseded.len().div_ceil(2);
+        for version in self.superseded.drain(..count) {
+            self.dropped.insert(version.question, now);
+        }
+        self.bytes -= count * ITEM;
+        let mut ages: Vec<_> = self.latest.values().map(|shown| shown.order).collect();
+        ages.sort_unstable();
+        let Some(&median) = ages.get(ages.len() / 2) else { return };
+        let (dropped, mut freed) = (&mut self.dropped, 0);
+        self.latest.retain(|_, shown| {
+            let forget = shown.order <= median;
+            if forget {
+                freed += weight(&shown.document);
+                dropped.insert(shown.path.clone(), now);
+            }
+            !forget
+        });
+        self.bytes -= freed;
+    }
+}
+
+fn weight(document: &Document) -> usize {
+    256 + document.items.len() * ITEM
+}
+
+/// Whether an answer to a question about `question` could have shown the resource at `path`.
+fn could_show(question: &ArmPath, path: &ArmPath) -> bool {
+    let kind = |path: &ArmPath| path.resource().map(|(kind, _)| kind);
+    question.subscription() == path.subscription()
+        && (question.group().is_none() || question.group() == path.group())
+        && kind(question) == kind(path)
+}

@@ -1,0 +1,150 @@
+use super::*;
+use crate::clock::Wall;
+use http::HeaderValue;
+
+const ID: &str = "/subscriptions/s/resourcegroups/g/providers/microsoft.compute/virtualmachinescalesets/a";
+const WINDOW: Duration = Duration::from_secs(30 * 60);
+
+fn guard(bytes: usize) -> Guard {
+    Guard::new(Settings { bytes, ..Settings::default() }, Clock::tokio(Wall::from_unix(0)))
+}
+
+fn document(id: &str, etag: u32) -> Arc<Document> {
+    let body = format!(r#"{{"value":[{{"id":"{id}","etag":"\"{etag}\""}}]}}"#);
+    Arc::new(Document::parse(body.as_bytes()).unwrap())
+}
+
+fn show(guard: &Guard, client: u128, key: u64, document: &Arc<Document>) {
+    let path: Arc<str> = ID.rsplit_once('/').unwrap().0.into();
+    guard.show(client, &Question { key, path: &path }, document, WINDOW);
+}
+
+fn choose(guard: &Guard, headers: &HeaderMap, body: &str, mode: GuardMode) -> Choice {
+    let path = ArmPath::parse(ID).unwrap();
+    guard.choose(&Write {
+        client: 1,
+        method: &Method::PUT,
+        path: &path,
+        api_version: Some("2025-04-01"),
+        headers,
+        body: Some(body.as_bytes()),
+        window: WINDOW,
+        mode,
+    })
+}
+
+fn chosen(guard: &Guard) -> (Source, Option<String>, bool) {
+    let choice = choose(guard, &HeaderMap::new(), "{}", GuardMode::Enforce);
+    (choice.source, choice.etag.map(|etag| etag.to_string()), choice.send)
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_version_shown_is_the_condition() {
+    let guard = guard(1 << 20);
+    assert_eq!(chosen(&guard), (Source::None, None, false));
+    show(&guard, 1, 7, &document(ID, 3));
+    assert_eq!(chosen(&guard), (Source::Seen, Some("\"3\"".into()), true));
+    show(&guard, 2, 7, &document(ID, 4));
+    assert_eq!(chosen(&guard).0, Source::Seen, "what another client was shown does not count");
+}
+
+#[tokio::test(start_paused = true)]
+async fn several_versions_are_reported_and_not_sent() {
+    let guard = guard(1 << 20);
+    show(&guard, 1, 7, &document(ID, 3));
+    show(&guard, 1, 8, &document(ID, 4));
+    assert_eq!(chosen(&guard), (Source::Ambiguous, Some("\"3\"".into()), false));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_superseded_version_still_counts_until_its_window_ends() {
+    let guard = guard(1 << 20);
+    show(&guard, 1, 7, &document(ID, 3));
+    show(&guard, 1, 7, &document(ID, 4));
+    assert_eq!(chosen(&guard).0, Source::Ambiguous);
+    tokio::time::advance(Duration::from_secs(29 * 60)).await;
+    show(&guard, 1, 7, &document(ID, 4));
+    tokio::time::advance(Duration::from_secs(2 * 60)).await;
+    assert_eq!(chosen(&guard), (Source::Seen, Some("\"4\"".into()), true));
+    tokio::time::advance(WINDOW).await;
+    assert_eq!(chosen(&guard).0, Source::None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_end_makes_the_next_put_a_create() {
+    let guard = guard(1 << 20);
+    show(&guard, 1, 7, &document(ID, 3));
+    guard.end(1, ID);
+    assert_eq!(chosen(&guard).0, Source::None);
+    show(&guard, 1, 8, &document(ID, 1));
+    assert_eq!(chosen(&guard), (Source::Seen, Some("\"1\"".into()), true));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_clients_own_condition_and_the_bodys_tag_come_first() {
+    let guard = guard(1 << 20);
+    show(&guard, 1, 7, &document(ID, 3));
+    for name in [header::IF_MATCH, header::IF_NONE_MATCH] {
+        let mut headers = HeaderMap::new();
+        headers.insert(name, HeaderValue::from_static("*"));
+        let choice = choose(&guard, &headers, r#"{"etag":"\"9\""}"#, GuardMode::Enforce);
+        assert_eq!((choice.source, choice.send), (Source::Client, false));
+    }
+    let choice = choose(&guard, &HeaderMap::new(), r#"{"etag":"\"9\""}"#, GuardMode::Enforce);
+    assert_eq!(choice, Choice { source: Source::Body, etag: Some(ETag::from("\"9\"")), send: true });
+}
+
+#[tokio::test(start_paused = true)]
+async fn observing_sends_nothing() {
+    let guard = guard(1 << 20);
+    show(&guard, 1, 7, &document(ID, 3));
+    let choice = choose(&guard, &HeaderMap::new(), "{}", GuardMode::Observe);
+    assert_eq!((choice.source, choice.send), (Source::Seen, false));
+    assert_eq!(Report::new(choice, 412).outcome, Outcome::Observed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_cannot_be_read_goes_out_as_it_came() {
+    let guard = guard(1 << 20);
+    show(&guard, 1, 7, &document(ID, 3));
+    for body in ["", "not json", r#"{"tags":"#] {
+        assert_eq!(choose(&guard, &HeaderMap::new(), body, GuardMode::Enforce).source, Source::None);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn memory_is_bounded_and_what_was_forgotten_is_not_guessed() {
+    let guard = guard(64 << 10);
+    show(&guard, 1, 0, &document(ID, 3));
+    for n in 1..1000 {
+        show(&guard, 1, n, &document(&format!("{ID}{n}"), 1));
+    }
+    assert!(guard.size().0 <= 64 << 10);
+    assert_eq!(chosen(&guard).0, Source::None);
+    show(&guard, 1, 0, &document(ID, 4));
+    assert_eq!(chosen(&guard).0, Source::None, "an older version may have been shown");
+}
+
+#[test]
+fn only_puts_and_patches_of_versions_with_tags_are_guarded() {
+    let check = |method, version, guarded| {
+        assert_eq!(is_guardable(&method, version), guarded, "{method} {version:?}")
+    };
+    check(Method::PUT, Some("2024-03-01"), true);
+    check(Method::PATCH, Some("2025-04-01"), true);
+    check(Method::PUT, Some("2023-09-01"), false);
+    check(Method::PUT, None, false);
+    check(Method::DELETE, Some("2025-04-01"), false);
+    check(Method::POST, Some("2025-04-01"), false);
+}
+
+#[test]
+fn the_header_says_source_version_and_result() {
+    let choice = Choice { source: Source::Seen, etag: Some(ETag::from("\"3\"")), send: true };
+    let header =
+        |choice: &Choice, status| Report::new(choice.clone(), status).header().to_str().unwrap().to_owned();
+    assert_eq!(header(&choice, 200), r#"source=seen, etag="\"3\"", result=passed"#);
+    assert_eq!(header(&choice, 412), r#"source=seen, etag="\"3\"", result=conflict"#);
+    let none = Choice { source: Source::None, etag: None, send: false };
+    assert_eq!(header(&none, 412), "source=none, result=unguarded");
+}
