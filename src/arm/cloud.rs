@@ -66,6 +66,12 @@ impl Cloud {
             && (front.is_empty() || front.strip_suffix('.').is_some_and(is_region))
     }
 
+    /// The cloud whose ARM has that name (no port, any case).
+    #[must_use]
+    pub fn of_host(host: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|cloud| cloud.is_arm_host(host))
+    }
+
     /// What tokens for ARM are asked for, as `/metadata/endpoints` lists it.
     #[must_use]
     pub const fn audiences(self) -> [&'static str; 2] {
@@ -124,5 +130,7 @@ mod tests {
         check("ümanagement.azure.com", false);
         check("azure.com", false);
         check("", false);
+        assert_eq!(Cloud::of_host("management.chinacloudapi.cn"), Some(Cloud::China));
+        assert_eq!(Cloud::of_host("armshield.example"), None);
     }
 }

@@ -9,7 +9,8 @@ use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess};
 use serde_json::value::RawValue;
 
 use super::Shape;
-use super::item::{Draft, Item, State, hash};
+pub use super::item::hash;
+use super::item::{Draft, Item, State};
 use super::json::{Key, Reader, Walk};
 
 /// A body that was understood.
