@@ -41,6 +41,7 @@ enum Kind {
     Full(Bytes),
     Spliced([Bytes; 3]),
     Stream(Source),
+    Broken(Option<BodyError>),
 }
 
 /// A request or response body.
@@ -82,6 +83,12 @@ impl Body {
         Self::of(Kind::Stream(Box::pin(http_body_util::BodyExt::map_err(source, Into::into))))
     }
 
+    /// A body that breaks off at once.
+    #[must_use]
+    pub fn broken(error: BodyError) -> Self {
+        Self::of(Kind::Broken(Some(error)))
+    }
+
     const fn of(kind: Kind) -> Self {
         Self { kind, sent: 0, tails: Vec::new() }
     }
@@ -120,6 +127,7 @@ impl Body {
                 Poll::Ready(piece.map(|bytes| Ok(Frame::data(bytes))))
             }
             Kind::Stream(source) => source.as_mut().poll_frame(cx),
+            Kind::Broken(error) => Poll::Ready(error.take().map(Err)),
         }
     }
 }
@@ -153,6 +161,7 @@ impl HttpBody for Body {
             Kind::Full(bytes) => bytes.is_empty(),
             Kind::Spliced(parts) => parts.iter().all(Bytes::is_empty),
             Kind::Stream(source) => source.is_end_stream(),
+            Kind::Broken(error) => error.is_none(),
         }
     }
 
@@ -162,6 +171,7 @@ impl HttpBody for Body {
             Kind::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
             Kind::Spliced(parts) => SizeHint::with_exact(parts.iter().map(|part| part.len() as u64).sum()),
             Kind::Stream(source) => source.size_hint(),
+            Kind::Broken(_) => SizeHint::default(),
         }
     }
 }
@@ -180,6 +190,7 @@ impl fmt::Debug for Body {
             Kind::Full(_) => "full",
             Kind::Spliced(_) => "spliced",
             Kind::Stream(_) => "stream",
+            Kind::Broken(_) => "broken",
         };
         f.debug_struct("Body").field("kind", &kind).field("tails", &self.tails.len()).finish_non_exhaustive()
     }

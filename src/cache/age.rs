@@ -84,6 +84,10 @@ pub enum Why {
     Wanted,
     /// The caller was refused here since.
     Refused,
+    /// ARM has not let this token in yet, or not lately.
+    Unvouched,
+    /// It would have answered, but shadow mode asks ARM all the same.
+    Shadow,
 }
 
 impl Why {
@@ -99,6 +103,8 @@ impl Why {
             Self::Repeated => "repeated",
             Self::Wanted => "wanted",
             Self::Refused => "refused",
+            Self::Unvouched => "unvouched",
+            Self::Shadow => "shadow",
         }
     }
 }

@@ -1,1 +1,62 @@
-//! (room)
+//! The journey of a request, and the rooms it passes.
+//!
+//! `journey` dispatches; `read`, `write`, `poll` and `pass` are one async function each over a plain struct
+//! of rooms, because each step needs the value of the step before. Rooms do not call each other: what one
+//! says to another is said here.
+
+mod answer;
+mod collect;
+mod discovery;
+mod fetch;
+mod journey;
+mod notes;
+mod pass;
+mod poll;
+mod read;
+mod refuse;
+mod rooms;
+mod send;
+mod shadow;
+mod splice;
+mod visit;
+mod write;
+
+use std::sync::Arc;
+
+use http::{Request, Response};
+use hyper::body::Incoming;
+
+use crate::body::Body;
+use crate::listen::{Entrance, Handler};
+
+pub use refuse::refusal;
+pub use rooms::{Parts, Rooms, Settings, Unbuilt};
+
+/// Answers requests.
+#[derive(Debug, Clone)]
+pub struct Proxy(Arc<Rooms>);
+
+impl Proxy {
+    /// A proxy of these rooms.
+    #[must_use]
+    pub const fn new(rooms: Arc<Rooms>) -> Self {
+        Self(rooms)
+    }
+
+    /// The rooms, for those who look at them from outside.
+    #[must_use]
+    pub const fn rooms(&self) -> &Arc<Rooms> {
+        &self.0
+    }
+
+    /// Answers a request.
+    pub async fn answer(&self, request: Request<Body>, entrance: Arc<Entrance>) -> Response<Body> {
+        journey::answer(&self.0, request, &entrance).await
+    }
+}
+
+impl Handler for Proxy {
+    async fn handle(&self, request: Request<Incoming>, entrance: Arc<Entrance>) -> Response<Body> {
+        self.answer(request.map(Body::stream), entrance).await
+    }
+}

@@ -1,0 +1,92 @@
+//! Makes an answer from an entry: ARM's bytes and headers, and what armshield says about them.
+
+use std::time::Duration;
+
+use http::{HeaderMap, HeaderValue, Response, header};
+
+use crate::arm::headers::{CACHE_STATUS, CLIENT_REQUEST_ID, RETURN_CLIENT_REQUEST_ID};
+use crate::body::Body;
+use crate::cache::Entry;
+
+use super::rooms::Rooms;
+use super::splice;
+use super::visit::Visit;
+
+/// An answer from memory.
+pub(super) fn hit(
+    rooms: &Rooms,
+    visit: &Visit,
+    entry: &Entry,
+    age: Duration,
+    ttl: Duration,
+) -> Response<Body> {
+    let mut response = repeated(rooms, visit, entry);
+    let headers = response.headers_mut();
+    headers.insert(header::AGE, HeaderValue::from(age.as_secs()));
+    status(headers, &format!("armshield; hit; ttl={}", ttl.as_secs()));
+    response
+}
+
+/// The answer of a fetch that somebody else began.
+pub(super) fn collapsed(rooms: &Rooms, visit: &Visit, entry: &Entry) -> Response<Body> {
+    let mut response = repeated(rooms, visit, entry);
+    status(response.headers_mut(), "armshield; fwd=miss; collapsed");
+    response
+}
+
+/// The answer of one's own fetch: with the headers of its exchange.
+pub(super) fn fetched(
+    rooms: &Rooms,
+    visit: &Visit,
+    entry: &Entry,
+    own: &HeaderMap,
+    said: &str,
+) -> Response<Body> {
+    let mut response = with_body(rooms, visit, entry);
+    let headers = response.headers_mut();
+    own.clone_into(headers);
+    // Decoded, and possibly with other links: the length is not ARM's any more.
+    headers.remove(header::CONTENT_LENGTH);
+    splice::headers(rooms, visit, headers);
+    status(headers, said);
+    response
+}
+
+/// What may be given to more than one.
+fn repeated(rooms: &Rooms, visit: &Visit, entry: &Entry) -> Response<Body> {
+    let mut response = with_body(rooms, visit, entry);
+    let headers = response.headers_mut();
+    entry.parts.headers.clone_into(headers);
+    if visit.is_reverse() {
+        headers.remove(header::STRICT_TRANSPORT_SECURITY);
+    }
+    echo(visit, headers);
+    splice::headers(rooms, visit, headers);
+    response
+}
+
+fn with_body(rooms: &Rooms, visit: &Visit, entry: &Entry) -> Response<Body> {
+    let parts = &entry.parts;
+    let mut response =
+        Response::new(splice::body(rooms, visit, parts.body.clone(), parts.document.as_deref()));
+    *response.status_mut() = parts.status;
+    response
+}
+
+/// Echoes the client's own request id when it asks for that (ARM RPC, common API details).
+fn echo(visit: &Visit, headers: &mut HeaderMap) {
+    let wanted = visit
+        .headers
+        .get(RETURN_CLIENT_REQUEST_ID)
+        .is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"true"));
+    if let Some(id) = visit.headers.get(CLIENT_REQUEST_ID).filter(|_| wanted) {
+        headers.insert(CLIENT_REQUEST_ID, id.clone());
+    }
+}
+
+/// Adds what armshield says to `Cache-Status` (RFC 9211), behind what others before it said.
+pub(super) fn status(headers: &mut HeaderMap, said: &str) {
+    if let Ok(value) = HeaderValue::from_str(said) {
+        headers.append(CACHE_STATUS, value);
+    }
+}

@@ -1,0 +1,100 @@
+//! The way of a request: who came how, what they want, who answers.
+
+use std::sync::Arc;
+
+use http::{Method, Request, Response, header};
+
+use crate::body::{Body, How};
+use crate::classify::Intent;
+use crate::identify::Peer;
+use crate::listen::Entrance;
+use crate::observe::{Cache, Line};
+use crate::policy::Mode;
+
+use super::notes::{Answered, Notes};
+use super::rooms::Rooms;
+use super::visit::Visit;
+use super::{discovery, pass, poll, read, refuse, write};
+
+/// Answers a request.
+pub(super) async fn answer(
+    rooms: &Arc<Rooms>,
+    request: Request<Body>,
+    entrance: &Entrance,
+) -> Response<Body> {
+    let (head, body) = request.into_parts();
+    if head.method == Method::CONNECT {
+        return refuse::connect();
+    }
+    let dialled = match entrance.dialled(&rooms.settings.listen, &head) {
+        Ok(dialled) => dialled,
+        Err(refusal) => return refuse::misdialled(&refusal),
+    };
+    let policy = rooms.policy.load_full();
+    let peer = Peer { ip: entrance.peer.ip(), loopback: entrance.loopback };
+    let identity = match rooms.identify.identify(&head.headers, peer, &policy) {
+        Ok(identity) => identity,
+        Err(refused) => return refuse::unidentified(&refused),
+    };
+    let visit = Arc::new(Visit::new(rooms, head, entrance, dialled, identity, policy));
+    let answered = dispatch(rooms, &visit, body).await;
+    finish(rooms, &visit, answered)
+}
+
+async fn dispatch(rooms: &Arc<Rooms>, visit: &Arc<Visit>, body: Body) -> Answered {
+    match visit.asked.intent {
+        Intent::Discovery => discovery::answer(rooms, visit),
+        // A write drops what it made wrong in every mode: others may be in another one.
+        Intent::Write => write::write(rooms, visit, body).await,
+        Intent::Poll => poll::poll(rooms, visit, body).await,
+        _ if is_known_poll(rooms, visit) => poll::poll(rooms, visit, body).await,
+        Intent::Read if visit.mode != Mode::Pass && !visit.headers.contains_key(header::RANGE) => {
+            read::read(rooms, visit).await
+        }
+        Intent::Read | Intent::Pass => pass::pass(rooms, visit, body).await,
+    }
+}
+
+/// Whether some write's answer named this very address as the one to poll.
+fn is_known_poll(rooms: &Rooms, visit: &Visit) -> bool {
+    visit.method == Method::GET && rooms.operations.polled(&visit.target).is_some()
+}
+
+/// Sees to it that the request is counted and logged when its answer ends.
+fn finish(rooms: &Arc<Rooms>, visit: &Arc<Visit>, answered: Answered) -> Response<Body> {
+    let Answered { response, notes } = answered;
+    let (rooms, visit) = (rooms.clone(), visit.clone());
+    let status = response.status().as_u16();
+    response.map(|body| {
+        body.then(move |end| {
+            let line = line(&rooms, &visit, status, notes, end.bytes, end.how == How::Complete);
+            rooms.metrics.count(&line);
+            rooms.log.add(&line);
+        })
+    })
+}
+
+fn line(rooms: &Rooms, visit: &Visit, status: u16, notes: Notes, bytes: u64, complete: bool) -> Line {
+    let cache = match (visit.method == Method::GET, notes.cache) {
+        (true, Cache::None) => Cache::Bypass(visit.asked.intent.as_str()),
+        (_, cache) => cache,
+    };
+    Line {
+        time: rooms.clock.wall(),
+        profile: visit.profile().name.clone(),
+        method: visit.method.clone(),
+        path: visit.path().to_owned(),
+        intent: visit.asked.intent.as_str(),
+        standing: visit.identity.standing.as_str(),
+        status,
+        bytes,
+        complete,
+        cache,
+        guard: notes.guard,
+        queue: notes.queue,
+        upstream: notes.upstream,
+        total: rooms.clock.now().since(visit.started),
+        refused: notes.refused,
+        correlation: visit.correlation(),
+    }
+}

@@ -1,0 +1,243 @@
+//! A read: answered from memory, or by a fetch that is joined or begun.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::arm::Shape;
+use crate::cache::{Ask, Entry, Judgement, Keyed, Tolerance, Why, judge};
+use crate::coalesce::{Asker, Ending, Phase};
+use crate::guard;
+use crate::observe::Cache;
+use crate::policy::Mode;
+
+use super::fetch::{Fetched, Mark, Question, Whole, fetch};
+use super::notes::{Answered, Notes};
+use super::rooms::Rooms;
+use super::visit::Visit;
+use super::{answer, pass, refuse, shadow};
+
+/// Who waits for a fetch gives up after this long; a call once sent has its own bounds before that.
+const LONGEST: Duration = Duration::from_secs(300);
+
+/// Answers a read.
+pub(super) async fn read(rooms: &Arc<Rooms>, visit: &Arc<Visit>) -> Answered {
+    let Some(keyed) = key(rooms, visit) else {
+        return pass::bypass(rooms, visit, "variants").await;
+    };
+    let ask = ask(rooms, visit);
+    match (find(rooms, visit, &keyed, &ask), visit.mode) {
+        (Ok(found), Mode::Active) => hit(rooms, visit, &keyed, found),
+        (Ok(found), _) => shadow::compare(rooms, visit, keyed, found.entry).await,
+        (Err(why), Mode::Active) => fetched(rooms, visit, keyed, ask, why).await,
+        (Err(why), _) => alone(rooms, visit, keyed, why).await,
+    }
+}
+
+/// An entry that answers.
+pub(super) struct Found {
+    pub(super) entry: Arc<Entry>,
+    age: Duration,
+    ttl: Duration,
+}
+
+/// An answer from memory.
+fn hit(rooms: &Rooms, visit: &Visit, keyed: &Keyed, found: Found) -> Answered {
+    let Found { entry, age, ttl } = found;
+    show(rooms, visit, keyed, &entry, visit.identity.client.bits());
+    let notes = Notes { cache: Cache::Hit(age), ..Notes::default() };
+    Answered::new(answer::hit(rooms, visit, &entry, age, ttl), notes)
+}
+
+/// The key of a read; `None` if its question has too many variants.
+fn key(rooms: &Rooms, visit: &Visit) -> Option<Keyed> {
+    let path = visit.asked.path.as_ref()?;
+    let asker = visit.identity.caller.bits().to_le_bytes();
+    let authority = visit.authority(rooms);
+    let keyed =
+        Keyed::new(&asker, authority, path, &visit.query(), &visit.headers, &visit.policy.neutral_headers);
+    for name in &keyed.split_by {
+        rooms.metrics.split(name.as_str());
+    }
+    (!rooms.variants.too_many(&keyed, rooms.settings.cache.variants)).then_some(keyed)
+}
+
+/// What this asker tolerates.
+fn ask(rooms: &Rooms, visit: &Visit) -> Ask {
+    let kind = visit.asked.kind.as_ref().map_or("", |(kind, _)| kind);
+    let profile = visit.profile();
+    Ask {
+        client: visit.identity.client.bits(),
+        rule_age: visit.policy.rule(kind).map_or(Duration::ZERO, |rule| rule.max_age),
+        profile_age: profile.age_of(visit.asked.family()),
+        unsettled_age: visit.policy.unsettled_age,
+        repeat_age: rooms.settings.cache.repeat_age,
+        repeat: profile.repeat,
+        tolerance: Tolerance::of(&visit.headers),
+    }
+}
+
+/// The entry that answers, or why none does.
+pub(super) fn find(rooms: &Rooms, visit: &Visit, keyed: &Keyed, ask: &Ask) -> Result<Found, Why> {
+    if !visit.identity.is_vouched() {
+        return Err(Why::Unvouched);
+    }
+    let entry = rooms.store.find(&keyed.key).ok_or(Why::Absent)?;
+    if is_hidden(rooms, visit, entry.parts.sent.order()) {
+        return Err(Why::Refused);
+    }
+    match judge(&entry, ask, rooms.clock.now()) {
+        Judgement::Fresh { age, ttl } => Ok(Found { entry, age, ttl }),
+        Judgement::Stale(why) => Err(why),
+    }
+}
+
+fn is_hidden(rooms: &Rooms, visit: &Visit, order: u64) -> bool {
+    let path = visit.asked.path.as_ref().map_or("", |path| path.as_str());
+    rooms.refusals.hides(visit.identity.caller.bits(), path, order)
+}
+
+/// Joins a fetch or begins one, and answers with what it brings.
+async fn fetched(rooms: &Arc<Rooms>, visit: &Arc<Visit>, keyed: Keyed, ask: Ask, why: Why) -> Answered {
+    let joins = |phase: &Phase<Mark>| may_join(rooms, visit, &ask, phase);
+    let Some((ended, led)) = share(rooms, visit, keyed.clone(), Some(ask), joins).await else {
+        return unfinished(visit);
+    };
+    match &*ended {
+        Fetched::Landed => match find(rooms, visit, &keyed, &ask) {
+            Ok(found) => hit(rooms, visit, &keyed, found),
+            // It answered the one who began the fetch, and is not fresh enough for this one.
+            Err(why) => alone(rooms, visit, keyed, why).await,
+        },
+        // Another token's refusal says nothing about this one.
+        Fetched::Whole(whole) if !led && is_refusal_of_another(whole, visit) => {
+            alone(rooms, visit, keyed, why).await
+        }
+        ended => conclude(rooms, visit, &keyed, ended, led, why).await,
+    }
+}
+
+/// Begins a fetch that was not under way when this was called.
+pub(super) async fn alone(rooms: &Arc<Rooms>, visit: &Arc<Visit>, keyed: Keyed, why: Why) -> Answered {
+    match share(rooms, visit, keyed.clone(), None, |_| false).await {
+        Some((ended, led)) => conclude(rooms, visit, &keyed, &ended, led, why).await,
+        None => unfinished(visit),
+    }
+}
+
+/// Waits for the end of a fetch, and tells whether this asker began it.
+async fn share(
+    rooms: &Arc<Rooms>,
+    visit: &Arc<Visit>,
+    keyed: Keyed,
+    may_have_landed: Option<Ask>,
+    may_join: impl FnOnce(&Phase<Mark>) -> bool,
+) -> Option<(Arc<Fetched>, bool)> {
+    let token = (!visit.identity.is_vouched()).then_some(visit.identity.token);
+    let question: Question = (keyed.key, token);
+    let asker = Asker { priority: visit.identity.priority as u8, deadline: visit.started + LONGEST };
+    let (own_rooms, own_visit) = (rooms.clone(), visit.clone());
+    let ticket = rooms.flights.join(question, asker, may_join, move |flight| {
+        fetch(own_rooms, own_visit, keyed, may_have_landed, flight)
+    });
+    let led = ticket.led;
+    match tokio::time::timeout(LONGEST, ticket.wait()).await {
+        Ok(Ending::Done(fetched)) => Some((fetched, led)),
+        Ok(Ending::Abandoned | Ending::Panicked) | Err(_) => None,
+    }
+}
+
+/// Whether an asker may wait for a fetch under way: one that is yet to be sent, or was sent so short a
+/// while ago that its answer will do, with nothing written or learned since.
+fn may_join(rooms: &Rooms, visit: &Visit, ask: &Ask, phase: &Phase<Mark>) -> bool {
+    let Phase::Sent(Mark { sent, stamp }) = phase else { return true };
+    if ask.tolerance.no_cache || !stamp.may_join(*sent) || is_hidden(rooms, visit, sent.order()) {
+        return false;
+    }
+    let now = rooms.clock.now();
+    let (bound, _) = ask.bound(stamp.is_unsettled(now), false);
+    now.since(sent.at) <= bound
+}
+
+fn is_refusal_of_another(whole: &Whole, visit: &Visit) -> bool {
+    matches!(whole.entry.parts.status.as_u16(), 401 | 403) && whole.token != visit.identity.token
+}
+
+/// Answers with what a fetch brought.
+async fn conclude(
+    rooms: &Arc<Rooms>,
+    visit: &Arc<Visit>,
+    keyed: &Keyed,
+    fetched: &Fetched,
+    led: bool,
+    why: Why,
+) -> Answered {
+    match fetched {
+        Fetched::Landed => unfinished(visit),
+        Fetched::Failed(failed) => failed.answered(visit, Notes::default()),
+        Fetched::Large(large) => match Fetched::take_large(large).filter(|_| led) {
+            Some(response) => pass::streamed(rooms, visit, response, "large", Notes::default()),
+            None => pass::bypass(rooms, visit, "large").await,
+        },
+        Fetched::Whole(whole) => {
+            let client = if led { whole.client } else { visit.identity.client.bits() };
+            show(rooms, visit, keyed, &whole.entry, client);
+            if led { first(rooms, visit, whole, why) } else { follower(rooms, visit, whole) }
+        }
+    }
+}
+
+/// The answer to the one who began the fetch.
+fn first(rooms: &Rooms, visit: &Visit, whole: &Whole, why: Why) -> Answered {
+    let mut notes = whole.notes;
+    let said = match whole.kept {
+        Ok(()) => {
+            notes.cache = Cache::Miss(why.as_str());
+            "armshield; fwd=miss; stored".to_owned()
+        }
+        Err(_) if !whole.vouched => {
+            notes.cache = Cache::Bypass("unvouched");
+            "armshield; fwd=bypass; detail=unvouched".to_owned()
+        }
+        Err(not) => {
+            notes.cache = Cache::Miss(why.as_str());
+            format!("armshield; fwd=miss; detail={}", not.as_str())
+        }
+    };
+    Answered::new(answer::fetched(rooms, visit, &whole.entry, &whole.own, &said), notes)
+}
+
+/// The answer to one who joined.
+fn follower(rooms: &Rooms, visit: &Visit, whole: &Whole) -> Answered {
+    let notes = Notes { cache: Cache::Collapsed, ..whole.notes };
+    Answered::new(answer::collapsed(rooms, visit, &whole.entry), notes)
+}
+
+/// Notes what a client is being shown: for the repeat rule, and as a base of writes to come.
+fn show(rooms: &Rooms, visit: &Visit, keyed: &Keyed, entry: &Entry, client: u128) {
+    entry.show(client);
+    let Some((kind, shape)) = &visit.asked.kind else { return };
+    if !visit.policy.rule(kind).is_some_and(|rule| rule.guard) || visit.query().is_partial() {
+        return;
+    }
+    let parts = &entry.parts;
+    match (&parts.document, parts.status.as_u16()) {
+        (Some(document), 200) => {
+            let question = guard::Question { key: keyed.question.short(), path: &parts.path };
+            rooms.guard.show(client, &question, document, visit.profile().base_window);
+        }
+        (_, 404) if *shape == Shape::Point => rooms.guard.end(client, &parts.path),
+        _ => {}
+    }
+}
+
+/// The fetch came to no end.
+fn unfinished(visit: &Visit) -> Answered {
+    tracing::error!(path = visit.path(), "a fetch did not come to its end");
+    let mut response = refuse::refusal(
+        http::StatusCode::BAD_GATEWAY,
+        "BadGateway",
+        "armshield lost the call to ARM that would have answered this; please try again",
+    );
+    refuse::mark(response.headers_mut(), "unfinished");
+    Answered::new(response, Notes { refused: "unfinished", ..Notes::default() })
+}

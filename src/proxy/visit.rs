@@ -1,0 +1,156 @@
+//! One request and everything decided about it before it goes its way.
+
+use std::sync::Arc;
+
+use http::{HeaderMap, Method, Request, Uri, header};
+
+use crate::admit::Payer;
+use crate::arm::{Query, headers};
+use crate::body::Body;
+use crate::classify::Asked;
+use crate::clock::Moment;
+use crate::identify::Identity;
+use crate::listen::{Dialled, Entrance};
+use crate::policy::{Links, Mode, Policy, Profile};
+use crate::rewrite::Way;
+use crate::upstream::{Outbound, Scheme, Target};
+
+use super::rooms::Rooms;
+
+/// A request, understood.
+#[derive(Debug, Clone)]
+pub(super) struct Visit {
+    pub(super) started: Moment,
+    pub(super) policy: Arc<Policy>,
+    pub(super) identity: Identity,
+    pub(super) mode: Mode,
+    pub(super) asked: Asked,
+    pub(super) method: Method,
+    /// Path and query as the client wrote them.
+    pub(super) target: String,
+    pub(super) headers: HeaderMap,
+    secure: bool,
+    dialled: Dialled,
+}
+
+impl Visit {
+    pub(super) fn new(
+        rooms: &Rooms,
+        head: http::request::Parts,
+        entrance: &Entrance,
+        dialled: Dialled,
+        identity: Identity,
+        policy: Arc<Policy>,
+    ) -> Self {
+        let target = target_of(&head.uri);
+        let (path, query) = target.split_once('?').unwrap_or((&target, ""));
+        let asked = Asked::new(&head.method, path, &Query::parse(query), &policy);
+        let mode = policy.mode_of(&identity.profile);
+        Self {
+            started: rooms.clock.now(),
+            mode,
+            asked,
+            policy,
+            identity,
+            method: head.method,
+            target,
+            headers: head.headers,
+            secure: entrance.secure,
+            dialled,
+        }
+    }
+
+    pub(super) fn profile(&self) -> &Profile {
+        &self.identity.profile
+    }
+
+    pub(super) fn query(&self) -> Query<'_> {
+        Query::parse(self.target.split_once('?').map_or("", |(_, query)| query))
+    }
+
+    /// The path as the client wrote it.
+    pub(super) fn path(&self) -> &str {
+        self.target.split_once('?').map_or(&self.target, |(path, _)| path)
+    }
+
+    /// Who pays for the calls this request makes.
+    pub(super) const fn payer(&self) -> Payer {
+        Payer {
+            claimed: self.identity.principal.bits(),
+            token: self.identity.token.bits(),
+            vouched: self.identity.is_vouched(),
+        }
+    }
+
+    /// How the client dialled us: where links have to lead. `None` where they stay as they are.
+    pub(super) fn way(&self) -> Option<Way<'_>> {
+        let authority = match &self.dialled {
+            Dialled::Ours { .. } if self.profile().links == Links::Leave => return None,
+            Dialled::Ours { authority } => authority,
+            Dialled::Arm { host } => host,
+        };
+        Some(Way { secure: self.secure, authority })
+    }
+
+    /// The name of ours that the client dialled, and whether through TLS.
+    pub(super) fn front(&self) -> Way<'_> {
+        let (Dialled::Ours { authority: name } | Dialled::Arm { host: name }) = &self.dialled;
+        Way { secure: self.secure, authority: name }
+    }
+
+    /// Whether the client dialled us by a name of ours.
+    pub(super) const fn is_reverse(&self) -> bool {
+        matches!(self.dialled, Dialled::Ours { .. })
+    }
+
+    /// The ARM host the client dialled, where it is not the cloud's global one: regions answer for themselves.
+    fn region<'a>(&'a self, rooms: &Rooms) -> Option<&'a str> {
+        match &self.dialled {
+            Dialled::Arm { host } if host != rooms.settings.cloud.arm_host() => Some(host),
+            Dialled::Arm { .. } | Dialled::Ours { .. } => None,
+        }
+    }
+
+    /// The upstream as a key knows it: the endpoint and its cloud's global name are one.
+    pub(super) fn authority<'a>(&'a self, rooms: &Rooms) -> &'a str {
+        self.region(rooms).unwrap_or("")
+    }
+
+    /// The call to ARM that carries this request with this body.
+    pub(super) fn outbound(&self, rooms: &Rooms, headers: HeaderMap, body: Body, streamed: bool) -> Outbound {
+        let endpoint = &rooms.settings.endpoint;
+        let mut request = Request::new(body);
+        *request.method_mut() = self.method.clone();
+        // What came as a request target is one.
+        *request.uri_mut() = self.target.parse().unwrap_or_default();
+        *request.headers_mut() = headers;
+        request.headers_mut().remove(header::HOST);
+        let host = match &self.dialled {
+            Dialled::Ours { .. } => endpoint.to_string(),
+            Dialled::Arm { host } => host.clone(),
+        };
+        // A custom endpoint stands for every region; ARM's own hosts are each dialled by their name.
+        let target = match &self.dialled {
+            Dialled::Arm { host } if rooms.settings.cloud.is_arm_host(&endpoint.host) => {
+                Target { scheme: Scheme::Https, host: host.clone(), port: endpoint.port }
+            }
+            Dialled::Arm { .. } | Dialled::Ours { .. } => endpoint.clone(),
+        };
+        Outbound { target, host, request, streamed }
+    }
+
+    /// The id by which client and operator find this exchange again.
+    pub(super) fn correlation(&self) -> String {
+        [headers::CORRELATION_ID, headers::CLIENT_REQUEST_ID]
+            .iter()
+            .find_map(|name| self.headers.get(name)?.to_str().ok())
+            .map_or_else(String::new, |id| id.chars().take(64).collect())
+    }
+}
+
+fn target_of(uri: &Uri) -> String {
+    match uri.path_and_query() {
+        Some(target) => target.as_str().to_owned(),
+        None => "/".to_owned(),
+    }
+}

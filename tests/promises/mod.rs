@@ -1,0 +1,3 @@
+//! The promises, each with tests named after it.
+
+mod p3_read_your_writes;

@@ -1,0 +1,11 @@
+//! A world for tests: armshield between clients and a scripted ARM, real HTTP over pipes in memory, on
+//! tokio's clock.
+
+pub mod arm;
+pub mod client;
+pub mod tokens;
+pub mod world;
+
+pub use arm::{Call, Reply};
+pub use client::{Answer, Client};
+pub use world::World;
