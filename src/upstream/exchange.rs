@@ -21,7 +21,6 @@ use super::wire;
 use crate::body::Body;
 
 /// How far a request came that got no answer.
-#[derive(Debug)]
 pub(super) enum Fate {
     /// Not a byte of it left; here it is again.
     Unsent(Box<Request<Body>>),
@@ -35,7 +34,6 @@ pub(super) enum Fate {
     Late,
 }
 
-#[derive(Debug)]
 pub(super) struct Failure {
     pub(super) fate: Fate,
     reason: crate::body::BodyError,

@@ -99,8 +99,7 @@ impl Settings {
     }
 }
 
-/// A call to be sent.
-#[derive(Debug)]
+/// A call to be sent. Debug output shows neither headers nor path, which can hold tokens and signatures.
 pub struct Outbound {
     /// Whom it is for.
     pub target: Target,
@@ -110,6 +109,16 @@ pub struct Outbound {
     pub request: Request<Body>,
     /// Whether the answer may be read slowly, or not at all: such calls share no connection with others.
     pub streamed: bool,
+}
+
+impl fmt::Debug for Outbound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Outbound")
+            .field("method", self.request.method())
+            .field("target", &self.target)
+            .field("streamed", &self.streamed)
+            .finish_non_exhaustive()
+    }
 }
 
 /// All connections to upstreams.

@@ -59,12 +59,24 @@ impl Origin {
         if !self.speaks_one.load(Ordering::Relaxed) {
             let claim = if streamed { self.claim_streamed() } else { least(&self.ordinary).claim() };
             if let Some(two) = self.shared(&claim).await? {
+                if claim.lane().in_flight() == 1 {
+                    // A closed one hands the call back, which comes again.
+                    notice().await;
+                }
                 return Ok(Line::Two(two, Some(claim)));
             }
         }
-        if !fresh && let Some(one) = self.pool.take() {
-            return Ok(Line::One(one));
+        while !fresh && let Some(one) = self.pool.take() {
+            notice().await;
+            if !one.is_closed() {
+                return Ok(Line::One(one));
+            }
         }
+        self.own().await
+    }
+
+    /// A connection of HTTP/1.1 that nobody else has had.
+    async fn own(&self) -> Result<Line, SendError> {
         Ok(match self.dial.dial(&self.target).await? {
             Dialled::One(one) => Line::One(one),
             // The server has learned HTTP/2 meanwhile: the next call opens lanes.
@@ -109,6 +121,14 @@ impl Origin {
             return lane.claim();
         }
         least(&lanes).claim()
+    }
+}
+
+/// Lets a connection that idled notice that its peer has hung up: its tasks run when the runtime has
+/// looked for news, which a call made in the same instant would not wait for, and be lost.
+async fn notice() {
+    for _ in 0..4 {
+        tokio::task::yield_now().await;
     }
 }
 

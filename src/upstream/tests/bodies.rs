@@ -131,10 +131,10 @@ async fn an_http2_answer_cut_short_is_an_error() {
                     match cut {
                         Cut::Reset(reason) => {
                             stream.send_reset(reason);
-                            while connection.accept().await.is_some() {}
+                            while let Some(Ok(_)) = connection.accept().await {}
                         }
                         Cut::Connection => {}
-                        Cut::Length => while connection.accept().await.is_some() {},
+                        Cut::Length => while let Some(Ok(_)) = connection.accept().await {},
                     }
                 })
             });
@@ -155,7 +155,7 @@ async fn a_whole_answer_before_the_end_of_the_upload_is_no_error() {
             let pushing = tokio::time::timeout(Duration::from_secs(1), connection.accept());
             assert!(pushing.await.is_err(), "the answer is out");
             respond.send_reset(Reason::NO_ERROR);
-            while connection.accept().await.is_some() {}
+            while let Some(Ok(_)) = connection.accept().await {}
         })
     });
     let (pieces, body) = pieces();

@@ -206,7 +206,7 @@ async fn calls_behind_a_goaway_go_to_a_new_connection_and_those_before_it_are_an
             }
             let status = if nth == 0 { StatusCode::OK } else { StatusCode::ACCEPTED };
             first.send_response(Response::builder().status(status).body(()).unwrap(), true).unwrap();
-            while connection.accept().await.is_some() {}
+            while let Some(Ok(_)) = connection.accept().await {}
         })
     });
     let upstream = with(Settings { lanes: 1, ..settings() }, &wires);

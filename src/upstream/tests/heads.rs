@@ -107,3 +107,11 @@ async fn a_head_answer_keeps_the_length_it_tells() {
         assert_eq!(text(answer).await, "");
     }
 }
+
+#[test]
+fn a_call_does_not_show_its_token_or_its_signature() {
+    let mut outbound = call(TWO, Method::GET, "/operations/1?s=SIGNATURE", Body::empty());
+    outbound.request.headers_mut().insert("authorization", "Bearer TOKEN".parse().unwrap());
+    let shown = format!("{outbound:?}");
+    assert!(!shown.contains("TOKEN") && !shown.contains("SIGNATURE"), "{shown}");
+}
