@@ -10,6 +10,7 @@ use super::answers::{self, Answer, Author};
 use super::ask::Ask;
 use super::kinds;
 use super::models::{self, text};
+use super::operations::Effect;
 use super::state::State;
 use super::text;
 
@@ -67,6 +68,9 @@ impl State {
         } else {
             let mut child = json!({"name": name, "properties": body["properties"].clone()});
             models::adopt(kind, &id, array, &mut child);
+            if !there {
+                child["properties"]["provisioningState"] = json!("Updating");
+            }
             match children.iter_mut().find(|own| text(&own["name"]).eq_ignore_ascii_case(&name)) {
                 Some(own) => *own = child,
                 None => children.push(child),
@@ -77,7 +81,7 @@ impl State {
         if kind.is(&kinds::LOAD_BALANCER) {
             self.touch_addresses(&before, &model);
         }
-        let operation = self.begin("Microsoft.Network", &[], Vec::new(), 200);
+        let operation = self.begin("Microsoft.Network", &[], vec![Effect::Settle(key.clone())], 200);
         let (status, text) = match self.store.find(&key) {
             Some(parent) if ask.method != Method::DELETE => {
                 let child = find(&parent.shown.body, array, &name).cloned().unwrap_or_default();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::Method;
 
-use super::throttle::Throttled;
+use super::refusals::Throttled;
 
 /// Which calls are meant.
 #[derive(Clone)]

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
-use http::{Method, Request, Response, StatusCode, request};
+use http::header::{HeaderMap, HeaderName, HeaderValue};
+use http::{Request, Response, request};
 use http_body::Body;
 use http_body_util::BodyExt as _;
 use tokio::sync::Notify;
@@ -13,15 +13,13 @@ use tokio::time::sleep;
 
 use super::Simulator;
 use super::address::Address;
-use super::answers::{self, Answer, Author};
+use super::answers::{Answer, Author};
 use super::ask::Ask;
 use super::etags::Conditions;
 use super::faults::{Canned, Fault};
 use super::journal::{Call, redacted};
 use super::payload::{Payload, Step};
 use super::state::State;
-use super::throttle::{self, Charge, Charged};
-use super::tokens::{Issued, Rejection};
 use super::transport;
 
 /// The call gets no answer: its stream is reset, or its connection breaks.
@@ -225,178 +223,6 @@ impl State {
             tenant: String::new(),
         }
     }
-
-    /// Lets the call in, or says why not.
-    fn admit(&mut self, ask: &mut Ask, parts: &request::Parts, faults: &[Fault], number: u64) -> Answer {
-        if let Some(answer) = self.open_answer(&ask.method, &ask.target, &ask.body, &ask.base) {
-            return answer;
-        }
-        let caller = match self.caller(parts) {
-            Ok(caller) => caller,
-            Err(rejection) => return self.unauthorized(rejection),
-        };
-        if let Some(issued) = caller {
-            self.journal.note(number, |call| {
-                call.principal = Some(issued.object.clone());
-                call.token = Some(issued.number);
-            });
-            if !self.tokens.allows(&issued.object, ask.path(), !is_read(&ask.method)) {
-                return forbidden(ask, &issued);
-            }
-            ask.principal = issued.object;
-            ask.tenant = issued.tenant;
-        } else {
-            ask.tenant.clone_from(&self.options.tenant);
-        }
-        let stamp = self.time.stamp();
-        let exists = self.store.find(&ask.address.key()).is_some();
-        let charge = Charge { method: &ask.method, address: &ask.address, principal: &ask.principal, exists };
-        for fault in faults {
-            match fault {
-                Fault::Throttle(throttled, after) => {
-                    self.journal.note(number, |call| call.throttled = Some(format!("{throttled:?}")));
-                    return throttle::refuse(throttled, *after, &charge, &stamp);
-                }
-                Fault::Challenge => return challenge(),
-                Fault::Unauthorized => return self.unauthorized(Rejection::Invalid),
-                Fault::Forbidden => return forbidden(ask, &Issued::anonymous(&ask.principal)),
-                _ => {}
-            }
-        }
-        match self.throttle.charge(self.options.throttle.as_ref(), &charge, self.now, &stamp) {
-            Charged::Refused { budget, answer } => {
-                self.journal.note(number, |call| call.throttled = Some(budget));
-                answer
-            }
-            Charged::Paid(headers) => {
-                let mut answer = self.dispatch(ask);
-                if answer.author != Author::Gateway {
-                    for (name, value) in headers {
-                        answer = answer.with(name, &value);
-                    }
-                }
-                answer
-            }
-        }
-    }
-
-    fn caller(&self, parts: &request::Parts) -> Result<Option<Issued>, Rejection> {
-        if !self.options.authenticate {
-            return Ok(None);
-        }
-        let value = parts.headers.get(AUTHORIZATION).map(|value| value.to_str().unwrap_or(""));
-        self.tokens.admit(value, self.time.unix()).map(Some)
-    }
-
-    fn unauthorized(&self, rejection: Rejection) -> Answer {
-        let (code, message) = match rejection {
-            Rejection::Missing => (
-                "AuthenticationFailed",
-                "Authentication failed. The 'Authorization' header is missing.".to_owned(),
-            ),
-            Rejection::Invalid => ("InvalidAuthenticationToken", "The access token is invalid.".to_owned()),
-            Rejection::Expired => (
-                "ExpiredAuthenticationToken",
-                format!(
-                    "The access token expiry UTC time is earlier than current UTC time '{}'.",
-                    self.time.stamp()
-                ),
-            ),
-        };
-        let challenge = format!(
-            "Bearer authorization_uri=\"https://login.microsoftonline.com/{}\", error=\"invalid_token\", \
-             error_description=\"{message}\"",
-            self.options.tenant
-        );
-        answers::gateway(401, code, &message).with("www-authenticate", &challenge)
-    }
-
-    /// The head that ARM and the providers put on every answer, as recorded.
-    fn seal(&mut self, parts: &request::Parts, ask: &Ask, answer: Answer) -> Response<Payload> {
-        let Answer { status, author, headers, body, .. } = answer;
-        let mut response = Response::new(Payload::empty());
-        *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let mut add = |name: &'static str, value: &str| {
-            if let Ok(value) = HeaderValue::from_str(value) {
-                response.headers_mut().append(HeaderName::from_static(name), value);
-            }
-        };
-        add("cache-control", "no-cache");
-        add("pragma", "no-cache");
-        if !body.is_empty() {
-            add("content-type", "application/json; charset=utf-8");
-        }
-        add("expires", "-1");
-        let request_id = self.random.guid();
-        let own = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
-        if author == Author::Gateway {
-            add("x-ms-failure-cause", "gateway");
-        } else {
-            let region = &self.options.location;
-            let tenant = &ask.tenant;
-            let object = if ask.principal.is_empty() { "anonymous" } else { &ask.principal };
-            add(
-                "x-ms-operation-identifier",
-                &format!("tenantId={tenant},objectId={object}/{region}/{}", self.random.guid()),
-            );
-        }
-        if matches!(author, Author::Compute | Author::Merged) {
-            add("x-ms-need-to-refresh-epl-cache", "False");
-        }
-        if author == Author::Merged {
-            add("x-ms-original-request-ids", &self.random.guid());
-        }
-        add("x-ms-request-id", &request_id);
-        add("x-ms-correlation-request-id", own("x-ms-correlation-request-id").unwrap_or(&request_id));
-        let routing = format!(
-            "{}:{}:{request_id}",
-            self.options.location.to_ascii_uppercase(),
-            self.time.compact_stamp()
-        );
-        add("x-ms-routing-request-id", &routing);
-        if own("x-ms-return-client-request-id").is_some_and(|value| value.eq_ignore_ascii_case("true"))
-            && let Some(id) = own("x-ms-client-request-id")
-        {
-            add("x-ms-client-request-id", id);
-        }
-        add("strict-transport-security", "max-age=31536000; includeSubDomains");
-        add("x-content-type-options", "nosniff");
-        add("x-cache", "CONFIG_NOCACHE");
-        add("x-msedge-ref", &format!("Ref A: {}", self.random.guid().replace('-', "").to_ascii_uppercase()));
-        let date = std::time::UNIX_EPOCH + Duration::from_secs(self.time.unix());
-        add("date", &httpdate::fmt_http_date(date));
-        let gzip = self.options.gzip && own("accept-encoding").is_some_and(|value| value.contains("gzip"));
-        let bytes = if gzip && !body.is_empty() {
-            add("content-encoding", "gzip");
-            add("vary", "Accept-Encoding");
-            compress(body.as_bytes())
-        } else {
-            Bytes::from(body)
-        };
-        if status != 204 {
-            add("content-length", &bytes.len().to_string());
-        }
-        // What the call itself asked for comes last and replaces the usual.
-        for name in headers.keys() {
-            response.headers_mut().remove(name);
-        }
-        response.headers_mut().extend(headers);
-        if parts.method != Method::HEAD && status != 204 {
-            *response.body_mut() = Payload::full(bytes);
-        }
-        response
-    }
-}
-
-fn compress(bytes: &[u8]) -> Bytes {
-    use std::io::Write as _;
-    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    let written = encoder.write_all(bytes).and_then(|()| encoder.finish());
-    written.map(Bytes::from).unwrap_or_default()
-}
-
-const fn is_read(method: &Method) -> bool {
-    matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS)
 }
 
 fn host_of(parts: &request::Parts) -> String {
@@ -412,33 +238,4 @@ fn is_arm_name(host: &str) -> bool {
     let name = host.split(':').next().unwrap_or("").to_ascii_lowercase();
     let names = ["management.azure.com", "management.chinacloudapi.cn", "management.usgovcloudapi.net"];
     names.iter().any(|own| name == *own || name.strip_suffix(own).is_some_and(|region| region.ends_with('.')))
-}
-
-fn forbidden(ask: &Ask, caller: &Issued) -> Answer {
-    let verb = match ask.method {
-        Method::GET | Method::HEAD => "read",
-        Method::DELETE => "delete",
-        Method::POST => "action",
-        _ => "write",
-    };
-    let message = format!(
-        "The client '{}' with object id '{}' does not have authorization to perform action '{}/{verb}' over scope \
-         '{}' or the scope is invalid. If access was recently granted, please refresh your credentials.",
-        caller.app,
-        caller.object,
-        ask.address.kind(),
-        ask.address.id()
-    );
-    answers::gateway(403, "AuthorizationFailed", &message)
-}
-
-/// Continuous access evaluation wants another token.
-fn challenge() -> Answer {
-    let claims = "eyJhY2Nlc3NfdG9rZW4iOnsibmJmIjp7ImVzc2VudGlhbCI6dHJ1ZSwidmFsdWUiOiIxNzgwMDAwMDAwIn19fQ==";
-    let value = format!(
-        "Bearer realm=\"\", authorization_uri=\"https://login.microsoftonline.com/common/oauth2/authorize\", \
-         error=\"insufficient_claims\", claims=\"{claims}\""
-    );
-    answers::gateway(401, "InvalidAuthenticationToken", "The access token has been revoked.")
-        .with("www-authenticate", &value)
 }

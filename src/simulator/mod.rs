@@ -35,15 +35,22 @@
 
 mod actions;
 mod address;
+mod admit;
 mod answers;
 mod ask;
+mod changes;
 mod children;
 mod discovery;
 mod etags;
 mod faults;
 mod front;
+mod groups;
+mod handle;
+mod head;
 mod journal;
 mod kinds;
+mod limits;
+mod lists;
 mod merge;
 mod models;
 mod operations;
@@ -52,6 +59,8 @@ mod paging;
 mod payload;
 mod random;
 mod reads;
+mod refusals;
+mod replay;
 mod serve;
 mod sets;
 mod state;
@@ -61,7 +70,6 @@ mod throttle;
 mod timeline;
 mod tokens;
 mod transport;
-mod world;
 mod writes;
 
 #[cfg(test)]
@@ -76,11 +84,13 @@ use self::state::State;
 pub use self::faults::{Canned, Fault, Match};
 pub use self::front::Cut;
 pub use self::journal::Call;
+pub use self::limits::{Limits, Policy, Rate};
 pub use self::operations::Failure;
 pub use self::options::{Latency, Options};
 pub use self::payload::{BrokenOff, Payload};
+pub use self::refusals::Throttled;
+pub use self::replay::{Exchange, NotARecording, Replay};
 pub use self::store::Power;
-pub use self::throttle::{Limits, Policy, Rate, Throttled};
 pub use self::tokens::{Grant, Principal};
 
 /// The simulator. Clones are handles to the same one.

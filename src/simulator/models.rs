@@ -41,6 +41,9 @@ pub(crate) fn complete(kind: &Kind, id: &str, model: &mut Value) {
         default(properties, "publicIPAllocationMethod", json!("Dynamic"));
         default(properties, "idleTimeoutInMinutes", json!(4));
         default(properties, "ipTags", json!([]));
+        default(model, "sku", json!({"name": "Basic", "tier": "Regional"}));
+    } else if kind.is(&kinds::INTERFACE) {
+        default(model, "kind", json!("Regular"));
     } else if kind.is(&kinds::ROUTE_TABLE) {
         default(&mut model["properties"], "disableBgpRoutePropagation", json!(false));
     } else if kind.is(&kinds::VIRTUAL_NETWORK) {
@@ -53,6 +56,15 @@ pub(crate) fn complete(kind: &Kind, id: &str, model: &mut Value) {
         default(&mut model["properties"], name, json!([]));
         for child in model["properties"][*name].as_array_mut().into_iter().flatten() {
             adopt(kind, id, name, child);
+        }
+    }
+}
+
+/// The embedded children share the state of their parent while it is made.
+pub(crate) fn set_child_states(kind: &Kind, model: &mut Value, state: &str) {
+    for name in kind.embedded {
+        for child in objects(&mut model["properties"][*name]) {
+            object(child, "properties")["provisioningState"] = json!(state);
         }
     }
 }
@@ -221,7 +233,7 @@ pub(crate) fn instance_view(vm: &Value, power: &str, stamp: &str) -> Value {
     let state = properties["provisioningState"].as_str().unwrap_or("Succeeded").to_ascii_lowercase();
     let ready = power == "running";
     let provisioning = |display: &str| json!({"code": format!("ProvisioningState/{state}"), "level": "Info", "displayStatus": display, "time": stamp});
-    json!({
+    let mut view = json!({
         "platformUpdateDomain": 0,
         "platformFaultDomain": 0,
         "computerName": properties["osProfile"]["computerName"],
@@ -239,7 +251,11 @@ pub(crate) fn instance_view(vm: &Value, power: &str, stamp: &str) -> Value {
             provisioning(&format!("Provisioning {state}")),
             {"code": format!("PowerState/{power}"), "level": "Info", "displayStatus": format!("VM {power}")},
         ],
-    })
+    });
+    if let Some((set, _)) = text(&vm["id"]).split_once("/virtualMachines/") {
+        view["placementGroupId"] = json!(super::random::guid_of(set));
+    }
+    view
 }
 
 /// The interface of an instance, which Network answers for.

@@ -10,6 +10,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::answers::{self, Answer, Author};
+use super::ask::Ask;
+use super::state::State;
 use super::store::Power;
 
 /// What the end of an operation does.
@@ -160,6 +162,32 @@ impl Operations {
         }
         let answer = Answer::json(200, author, &body);
         if operation.ended.is_none() { waiting(answer) } else { answer }
+    }
+}
+
+impl State {
+    /// Adds to an answer where its operation is found.
+    pub(crate) fn announce(&self, ask: &Ask, answer: Answer, operation: &str, accepted: bool) -> Answer {
+        let Some(operation) = self.operations.known.get(operation) else { return answer };
+        let subscription = ask.address.subscription.as_deref().unwrap_or("");
+        let ticks = 621_355_968_000_000_000
+            + self.time.unix() * 10_000_000
+            + u64::from(self.now.subsec_nanos()) / 100;
+        let location = &self.options.location;
+        let links = self.operations.links(subscription, location, operation, &ask.version(), ticks);
+        let mut answer = answer;
+        let is_group = operation.namespace == "Microsoft.Resources";
+        if !is_group {
+            answer = answer.with("azure-asyncnotification", "Enabled");
+            answer = answer.with("azure-asyncoperation", &format!("{}{}", ask.base, links.status));
+        }
+        if accepted {
+            answer = answer.with("location", &format!("{}{}", ask.base, links.result));
+        }
+        match self.options.retry_after {
+            Some(seconds) => answer.with("retry-after", &seconds.to_string()),
+            None => answer,
+        }
     }
 }
 

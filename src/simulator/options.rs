@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::throttle::Limits;
+use super::limits::Limits;
 
 /// Settings of a [`Simulator`](super::Simulator). The defaults suit tests: quick, quiet, unthrottled.
 #[derive(Debug, Clone)]
@@ -27,6 +27,8 @@ pub struct Options {
     pub parent_delay: Duration,
     /// Items on a page of a list; `None` puts all on one.
     pub page: Option<usize>,
+    /// Whether the last page links to an empty one, as the recorded list of AKS clusters does.
+    pub empty_page: bool,
     /// How far lists of a group or a subscription lag behind. What was there at the start is always shown.
     pub list_lag: Duration,
     /// How far the VM list of a set lags behind.
@@ -58,6 +60,7 @@ impl Default for Options {
             retry_after: Some(5),
             parent_delay: Duration::from_secs(5),
             page: None,
+            empty_page: false,
             list_lag: Duration::ZERO,
             member_lag: Duration::ZERO,
             latency: Latency::default(),

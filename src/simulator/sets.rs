@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 
 use super::etags::Version;
 use super::kinds;
+use super::lists::set_of;
 use super::models::{self, text};
 use super::operations::Effect;
-use super::reads::set_of;
 use super::state::{Event, State};
 use super::store::Power;
 

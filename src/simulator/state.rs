@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::address::Address;
 use super::faults::Faults;
 use super::journal::Journal;
 use super::kinds;
@@ -190,6 +189,9 @@ impl State {
         if !is_terminal(&body) || failed {
             body["properties"]["provisioningState"] = json!(if failed { "Failed" } else { "Succeeded" });
         }
+        if !failed {
+            super::models::set_child_states(kind, &mut body, "Succeeded");
+        }
         if kind.is(&kinds::VM) && creating && !failed {
             self.attach_disk(&mut body);
             self.move_version(key);
@@ -246,20 +248,5 @@ impl State {
         {
             self.touch_addresses(&resource.shown.body, &json!({}));
         }
-    }
-
-    pub(crate) fn group_key(&self, address: &Address) -> Option<String> {
-        let (subscription, group) = (address.subscription.as_ref()?, address.group.as_ref()?);
-        Some(format!("/subscriptions/{subscription}/resourcegroups/{group}").to_ascii_lowercase())
-    }
-
-    pub(crate) fn make_group(&mut self, name: &str) -> String {
-        let subscription = self.options.subscription.clone();
-        let id = format!("/subscriptions/{subscription}/resourceGroups/{name}");
-        let body = json!({"id": id, "name": name, "type": "Microsoft.Resources/resourceGroups",
-            "location": self.options.location, "properties": {"provisioningState": "Succeeded"}});
-        let group = super::store::Group { body, subscription };
-        self.store.groups.entry(id.to_ascii_lowercase()).or_insert(group);
-        id
     }
 }

@@ -1,176 +1,14 @@
-//! The two throttling schemes: ARM's token buckets and those of the Compute provider.
-//!
-//! Sizes: `MicrosoftDocs/azure-docs` `request-limits-and-throttling.md` (2025) and
-//! `MicrosoftDocs/azure-compute-docs` `compute-throttling-limits.md`; bodies:
-//! `MicrosoftDocs/SupportArticles-docs` `troubleshooting-throttling-errors.md` and public issues.
+//! Token buckets: what a call draws from, what is left, and when it is refused.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
 use http::Method;
-use serde_json::json;
 
 use super::address::Address;
-use super::answers::{self, Answer, Author};
-
-/// A token bucket.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Rate {
-    /// Calls of one burst.
-    pub capacity: f64,
-    /// Calls that come back each second.
-    pub refill: f64,
-}
-
-impl Rate {
-    /// A bucket of that size.
-    #[must_use]
-    pub const fn new(capacity: f64, refill: f64) -> Self {
-        Self { capacity, refill }
-    }
-
-    const fn a_minute(capacity: f64, refill: f64) -> Self {
-        Self { capacity, refill: refill / 60.0 }
-    }
-}
-
-/// The limits of one class of Compute calls.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Policy {
-    /// The stem of its name; `ResourceMaximum` and `SubscriptionMaximum` are put behind it.
-    pub name: &'static str,
-    /// For one resource.
-    pub resource: Option<Rate>,
-    /// For the subscription.
-    pub subscription: Rate,
-}
-
-/// All limits.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Limits {
-    /// ARM: subscription and principal.
-    pub reads: Rate,
-    /// ARM: subscription and principal.
-    pub writes: Rate,
-    /// ARM: subscription and principal.
-    pub deletes: Rate,
-    /// ARM: all principals of a subscription get this many times as much.
-    pub principals: f64,
-    /// Compute's classes, by name.
-    pub compute: Vec<Policy>,
-    /// Whether a refused call is charged as well. Not documented.
-    pub charge_refused: bool,
-}
-
-impl Limits {
-    /// The published limits of the public cloud.
-    #[must_use]
-    pub fn published() -> Self {
-        let policy = |name, resource: Option<(f64, f64)>, (capacity, refill)| Policy {
-            name,
-            resource: resource.map(|(capacity, refill)| Rate::a_minute(capacity, refill)),
-            subscription: Rate::a_minute(capacity, refill),
-        };
-        let few = Some((12.0, 4.0));
-        Self {
-            reads: Rate::new(250.0, 25.0),
-            writes: Rate::new(200.0, 10.0),
-            deletes: Rate::new(200.0, 10.0),
-            principals: 15.0,
-            compute: vec![
-                policy("PutVMScaleSet", few, (375.0, 125.0)),
-                policy("UpdateVMScaleSet", few, (1500.0, 500.0)),
-                policy("DeleteVMScaleSet", few, (525.0, 175.0)),
-                policy("GetVMScaleSet", Some((36.0, 12.0)), (2400.0, 800.0)),
-                policy("HighCostGetVMScaleSet", Some((30.0, 10.0)), (1080.0, 360.0)),
-                policy("UpdateVMScaleSetVM", few, (1500.0, 500.0)),
-                policy("DeleteVMScaleSetVM", few, (1500.0, 500.0)),
-                policy("GetVMScaleSetVM", Some((36.0, 12.0)), (6000.0, 2000.0)),
-                policy("PutVM", few, (1500.0, 500.0)),
-                policy("UpdateVM", few, (1500.0, 500.0)),
-                policy("DeleteVM", few, (1500.0, 500.0)),
-                policy("LowCostGetVM", Some((36.0, 12.0)), (24_000.0, 8000.0)),
-                policy("HighCostGetVM", None, (900.0, 300.0)),
-                policy("GetOperation", Some((45.0, 15.0)), (15_000.0, 5000.0)),
-            ],
-            charge_refused: false,
-        }
-    }
-
-    /// The scheme of the clouds that still count by the hour.
-    #[must_use]
-    pub fn hourly() -> Self {
-        let hourly = |calls: f64| Rate::new(calls, calls / 3600.0);
-        Self {
-            reads: hourly(12_000.0),
-            writes: hourly(1_200.0),
-            deletes: hourly(15_000.0),
-            ..Self::published()
-        }
-    }
-
-    fn of(&self, word: Word) -> Rate {
-        match word {
-            Word::Reads => self.reads,
-            Word::Writes => self.writes,
-            Word::Deletes => self.deletes,
-        }
-    }
-}
-
-/// The sort of a 429.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Throttled {
-    /// ARM: subscription and principal (`SubscriptionRequestsThrottled`).
-    Subscription,
-    /// ARM: tenant and principal.
-    Tenant,
-    /// ARM: one resource (`ResourceRequestsThrottled`).
-    Resource,
-    /// ARM: one collection (`ResourceCollectionRequestsThrottled`).
-    Collection,
-    /// Compute, naming this policy.
-    Compute(String),
-    /// Compute, in the form of its documentation, not wrapped in `error`.
-    ComputeBare(String),
-    /// Network's lock, which is no throttle.
-    NetworkLock,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Word {
-    Reads,
-    Writes,
-    Deletes,
-}
-
-impl Word {
-    fn of(method: &Method) -> Self {
-        match *method {
-            Method::GET | Method::HEAD | Method::OPTIONS => Self::Reads,
-            Method::DELETE => Self::Deletes,
-            _ => Self::Writes,
-        }
-    }
-
-    const fn header(self, global: bool) -> &'static str {
-        match (self, global) {
-            (Self::Reads, false) => "x-ms-ratelimit-remaining-subscription-reads",
-            (Self::Writes, false) => "x-ms-ratelimit-remaining-subscription-writes",
-            (Self::Deletes, false) => "x-ms-ratelimit-remaining-subscription-deletes",
-            (Self::Reads, true) => "x-ms-ratelimit-remaining-subscription-global-reads",
-            (Self::Writes, true) => "x-ms-ratelimit-remaining-subscription-global-writes",
-            (Self::Deletes, true) => "x-ms-ratelimit-remaining-subscription-global-deletes",
-        }
-    }
-
-    const fn tenant(self) -> &'static str {
-        match self {
-            Self::Reads => "x-ms-ratelimit-remaining-tenant-reads",
-            Self::Writes | Self::Deletes => "x-ms-ratelimit-remaining-tenant-writes",
-        }
-    }
-}
+use super::answers::Answer;
+use super::limits::{Limits, Rate};
+use super::refusals::{self, Throttled, Word};
 
 /// The call that is to be charged.
 #[derive(Debug)]
@@ -217,7 +55,7 @@ impl Throttle {
         let word = Word::of(call.method);
         let mut draws = vec![front_door(limits, word, call)];
         if let Some(subscription) = &call.address.subscription {
-            let rate = limits.of(word);
+            let rate = rate(limits, word);
             let all = Rate::new(rate.capacity * limits.principals, rate.refill * limits.principals);
             let key = format!("arm {subscription} {word:?}").to_ascii_lowercase();
             draws.push(Draw { key, rate: all, throttled: Throttled::Subscription });
@@ -236,7 +74,7 @@ impl Throttle {
         if let Some(at) = refused {
             let draw = &draws[at];
             let wait = ((1.0 - levels[at]) / draw.rate.refill).ceil();
-            let answer = refuse(&draw.throttled, Some(seconds(wait)), call, stamp);
+            let answer = refusals::refuse(&draw.throttled, Some(seconds(wait)), call, stamp);
             return Charged::Refused { budget: draw.key.clone(), answer };
         }
         Charged::Paid(headers(word, call, &draws, &levels))
@@ -248,6 +86,14 @@ impl Throttle {
             let since = now.saturating_sub(*at).as_secs_f64();
             (level + since * draw.rate.refill).min(full)
         })
+    }
+}
+
+const fn rate(limits: &Limits, word: Word) -> Rate {
+    match word {
+        Word::Reads => limits.reads,
+        Word::Writes => limits.writes,
+        Word::Deletes => limits.deletes,
     }
 }
 
@@ -283,7 +129,7 @@ fn front_door(limits: &Limits, word: Word, call: &Charge<'_>) -> Draw {
         Some(subscription) => (subscription.to_ascii_lowercase(), Throttled::Subscription),
         None => ("tenant".to_owned(), Throttled::Tenant),
     };
-    Draw { key: format!("arm {scope} {} {word:?}", call.principal), rate: limits.of(word), throttled }
+    Draw { key: format!("arm {scope} {} {word:?}", call.principal), rate: rate(limits, word), throttled }
 }
 
 /// The buckets of Compute: the subscription's and the resource's.
@@ -342,79 +188,6 @@ fn class(call: &Charge<'_>) -> Option<&'static str> {
         _ => return None,
     };
     Some(name)
-}
-
-/// The 429 of a scheme.
-pub(crate) fn refuse(
-    throttled: &Throttled,
-    retry_after: Option<u64>,
-    call: &Charge<'_>,
-    stamp: &str,
-) -> Answer {
-    let after = retry_after.unwrap_or(0);
-    let subscription = call.address.subscription.as_deref().unwrap_or("");
-    let word = match Word::of(call.method) {
-        Word::Reads => "read",
-        Word::Writes => "write",
-        Word::Deletes => "delete",
-    };
-    let action = format!("{}/{word}", call.address.kind());
-    let answer = match throttled {
-        Throttled::Subscription => answers::gateway(
-            429,
-            "SubscriptionRequestsThrottled",
-            &format!(
-                "Number of '{word}' requests for subscription '{subscription}' actor '{}' exceeded. Please try again \
-                 after '{after}' seconds after additional tokens are available. Refer to \
-                 https://aka.ms/arm-throttling for additional information.",
-                call.principal
-            ),
-        ),
-        Throttled::Tenant => answers::gateway(
-            429,
-            "TenantRequestsThrottled",
-            &format!(
-                "Number of '{word}' requests for tenant actor '{}' exceeded. Please try again after '{after}' seconds \
-                 after additional tokens are available. Refer to https://aka.ms/arm-throttling for additional \
-                 information.",
-                call.principal
-            ),
-        ),
-        Throttled::Resource | Throttled::Collection => {
-            let code = match throttled {
-                Throttled::Resource => "ResourceRequestsThrottled",
-                _ => "ResourceCollectionRequestsThrottled",
-            };
-            let message = format!(
-                "Operation '{action}' failed as server encountered too many requests. Please try after '{after}' \
-                 seconds. Tracking Id is '00000000-0000-0000-0000-000000000000'."
-            );
-            answers::gateway(429, code, &message)
-        }
-        Throttled::Compute(policy) => {
-            Answer::json(429, Author::Compute, &json!({"error": compute_refusal(policy, stamp)}))
-        }
-        Throttled::ComputeBare(policy) => Answer::json(429, Author::Compute, &compute_refusal(policy, stamp)),
-        Throttled::NetworkLock => {
-            let message = "Cannot proceed with operation because resource is locked by another operation.";
-            let body = json!({"error": {"code": "RetryableErrorDueToAnotherOperation", "message": message, "details": []}});
-            Answer::json(429, Author::Network, &body)
-        }
-    };
-    match retry_after {
-        Some(after) => answer.with("retry-after", &after.to_string()),
-        None => answer,
-    }
-}
-
-fn compute_refusal(policy: &str, stamp: &str) -> serde_json::Value {
-    let detail = json!({"operationGroup": policy, "startTime": stamp, "endTime": stamp,
-        "allowedRequestCount": 1080, "measuredRequestCount": 1081});
-    json!({
-        "code": "OperationNotAllowed",
-        "message": "The server rejected the request because too many requests have been received for this subscription.",
-        "details": [{"code": "TooManyRequests", "target": policy, "message": detail.to_string()}],
-    })
 }
 
 #[cfg(test)]

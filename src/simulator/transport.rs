@@ -9,6 +9,7 @@ use http_body::Body;
 use http_body_util::BodyExt as _;
 use serde_json::json;
 
+use super::journal::redacted;
 use super::payload::{Payload, Step};
 
 const PIECE: usize = 16 * 1024;
@@ -51,7 +52,7 @@ pub(crate) async fn answer<B: Body + Unpin>(
             let target = parts.uri.path_and_query().map_or("", |target| target.as_str());
             let seen = json!({"method": parts.method.as_str(), "target": target,
                 "authority": parts.uri.authority().map(ToString::to_string), "version": format!("{:?}", parts.version),
-                "headers": list(&parts.headers), "length": length, "frames": frames, "trailers": list(&trailers)});
+                "headers": list(&redacted(&parts.headers)), "length": length, "frames": frames, "trailers": list(&trailers)});
             let mut response = Response::new(Payload::full(seen.to_string()));
             response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
             response

@@ -13,7 +13,6 @@ use super::models;
 use super::operations::Effect;
 use super::reads::author;
 use super::state::State;
-use super::store::Group;
 
 /// What a write did.
 #[derive(Debug)]
@@ -94,6 +93,8 @@ impl State {
             let namespace = ask.address.namespace.clone().unwrap_or_default();
             self.begin(&namespace, &[key.to_owned()], written.effects, 200)
         });
+        // Recorded (VM client, #12): "Updating" after a PUT that changed nothing, and no URL to poll.
+        let silent = kind.is(&kinds::VM) && !written.created && !written.changed;
         if kind.is(&kinds::SET_VM) && written.changed {
             self.move_owner_later(key);
         }
@@ -104,8 +105,8 @@ impl State {
             answer = answer.charged(u32::from(written.created || written.changed));
         }
         match operation {
-            Some(operation) => self.announce(ask, answer, &operation, false),
-            None => answer,
+            Some(operation) if !silent => self.announce(ask, answer, &operation, false),
+            _ => answer,
         }
     }
 
@@ -153,6 +154,7 @@ impl State {
         let state = if before.is_some() { kind.states.1 } else { kind.states.0 };
         model["properties"]["provisioningState"] = json!(state);
         if before.is_none() {
+            models::set_child_states(kind, &mut model, state);
             let version = Version::first(kind, &mut self.random);
             self.store.insert(self.now, kind, &id, version, model.clone());
         } else {
@@ -209,74 +211,19 @@ impl State {
             return self.announce(ask, answer, &operation, true);
         }
         let mut effects = Vec::new();
-        if kind.is(&kinds::SCALE_SET) {
-            for member in self.members_of(&key) {
-                effects.extend(self.doom(&member));
-            }
+        let members = if kind.is(&kinds::SCALE_SET) { self.members_of(&key) } else { Vec::new() };
+        for member in &members {
+            effects.extend(self.doom(member));
         }
         effects.extend(self.doom(&key));
         let operation = self.begin(&namespace, &[key], effects, 204);
         let mut answer = Answer::empty(202, author(kind)).applied();
-        if kind.is(&kinds::SCALE_SET) || kind.is(&kinds::SET_VM) {
+        if kind.is(&kinds::SCALE_SET) {
+            answer = answer.charged(u32::try_from(members.len()).unwrap_or(u32::MAX));
+        } else if kind.is(&kinds::SET_VM) {
             answer = answer.charged(1);
         }
         self.announce(ask, answer, &operation, true)
-    }
-
-    fn write_group(&mut self, ask: &Ask, body: &Value) -> Answer {
-        let (Some(key), Some(name)) = (self.group_key(&ask.address), ask.address.group.clone()) else {
-            return answers::method_not_allowed(ask.method.as_str());
-        };
-        let there = self.store.groups.get(&key).cloned();
-        if ask.method == Method::DELETE {
-            if there.is_none() {
-                return answers::group_not_found(&name);
-            }
-            if let Some(group) = self.store.groups.get_mut(&key) {
-                group.body["properties"]["provisioningState"] = json!("Deleting");
-            }
-            let operation = self.begin("Microsoft.Resources", &[], vec![Effect::RemoveGroup(key)], 200);
-            let answer = Answer::empty(202, Author::Other).applied();
-            return self.announce(ask, answer, &operation, true);
-        }
-        let subscription = ask.address.subscription.clone().unwrap_or_default();
-        let mut model = there.as_ref().map_or_else(
-            || {
-                json!({"id": format!("/subscriptions/{subscription}/resourceGroups/{name}"), "name": name,
-                    "type": "Microsoft.Resources/resourceGroups", "properties": {}})
-            },
-            |group| group.body.clone(),
-        );
-        merge::merge(&mut model, body, Manner::Put);
-        model["properties"]["provisioningState"] = json!("Succeeded");
-        let status = if there.is_some() { 200 } else { 201 };
-        let answer = Answer::json(status, Author::Other, &model).applied();
-        self.store.groups.insert(key, Group { body: model, subscription });
-        answer
-    }
-
-    /// Adds to an answer where its operation is found.
-    pub(crate) fn announce(&self, ask: &Ask, answer: Answer, operation: &str, accepted: bool) -> Answer {
-        let Some(operation) = self.operations.known.get(operation) else { return answer };
-        let subscription = ask.address.subscription.as_deref().unwrap_or("");
-        let ticks = 621_355_968_000_000_000
-            + self.time.unix() * 10_000_000
-            + u64::from(self.now.subsec_nanos()) / 100;
-        let location = &self.options.location;
-        let links = self.operations.links(subscription, location, operation, &ask.version(), ticks);
-        let mut answer = answer;
-        let is_group = operation.namespace == "Microsoft.Resources";
-        if !is_group {
-            answer = answer.with("azure-asyncnotification", "Enabled");
-            answer = answer.with("azure-asyncoperation", &format!("{}{}", ask.base, links.status));
-        }
-        if accepted {
-            answer = answer.with("location", &format!("{}{}", ask.base, links.result));
-        }
-        match self.options.retry_after {
-            Some(seconds) => answer.with("retry-after", &seconds.to_string()),
-            None => answer,
-        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Who is let in, and what happens to the others.
 
-use super::super::{Fault, Grant, Match, Throttled};
+use super::super::{Fault, Grant, Limits, Match, Throttled};
 use super::*;
 
 #[tokio::test(start_paused = true)]
@@ -120,4 +120,33 @@ async fn a_lasting_throttle_counts_down() {
     tokio::time::advance(Duration::from_secs(5)).await;
     assert_eq!(bench.get(&set).await.status, 200);
     assert_eq!(bench.arm.journal().iter().filter(|call| call.throttled.is_some()).count(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn published_limits_refuse_the_thirteenth_update_of_a_set() {
+    let bench = Bench::with(Options { throttle: Some(Limits::published()), ..Options::default() });
+    let (one, two) = (bench.arm.add_uniform("one", 0), bench.arm.add_uniform("two", 0));
+    let put = async |set: &str| bench.put(&format!("{set}?{COMPUTE}"), &json!({})).await;
+    for left in (0..12).rev() {
+        let got = put(&one).await;
+        let policies = got.header("x-ms-ratelimit-remaining-resource").unwrap();
+        assert!(policies.ends_with(&format!("UpdateVMScaleSetResourceMaximum;{left}")), "{policies}");
+    }
+    let refused = put(&one).await;
+    assert_eq!(
+        (refused.status, refused.code().as_str(), refused.header("retry-after")),
+        (429, "OperationNotAllowed", Some("15"))
+    );
+    assert_eq!(refused.json()["error"]["details"][0]["target"], "UpdateVMScaleSetResourceMaximum");
+    assert_eq!(put(&two).await.status, 200);
+    tokio::time::advance(Duration::from_secs(15)).await;
+    assert_eq!(put(&one).await.status, 200);
+    let refused: Vec<_> = bench
+        .arm
+        .journal()
+        .into_iter()
+        .filter(|call| call.throttled.is_some())
+        .map(|call| (call.number, call.applied))
+        .collect();
+    assert_eq!(refused, [(13, false)]);
 }

@@ -68,6 +68,17 @@ async fn pages_are_followed_by_their_links() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_last_page_may_be_empty() {
+    // managedclusterclient recording, #9 and #10.
+    let bench = Bench::with(Options { empty_page: true, ..Options::default() });
+    let set = bench.arm.add_uniform("pool", 3);
+    let first = bench.get(&format!("{set}/virtualMachines?{COMPUTE}")).await.json();
+    assert_eq!(first["value"].as_array().unwrap().len(), 3);
+    let last = bench.get(first["nextLink"].as_str().unwrap()).await.json();
+    assert_eq!((&last["value"], &last["nextLink"]), (&json!([]), &json!(null)));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_lagging_list_shows_what_was() {
     let bench = Bench::with(Options { list_lag: Duration::from_secs(30), ..Options::default() });
     tokio::time::advance(Duration::from_secs(1)).await;

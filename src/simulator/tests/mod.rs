@@ -5,6 +5,7 @@ mod compute;
 mod lists;
 mod network;
 mod operations;
+mod recorded;
 mod wire;
 
 use std::time::Duration;

@@ -6,9 +6,7 @@ use http_body_util::Full;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 
 async fn send(arm: &Simulator, h2: bool, request: Request<Full<Bytes>>) -> Result<Got, String> {
-    let (client, server) = tokio::io::duplex(64 * 1024);
-    let arm = arm.clone();
-    tokio::spawn(async move { arm.serve_io(server).await });
+    let client = arm.dial();
     let failed = |error: hyper::Error| error.to_string();
     let response = if h2 {
         let (mut sender, connection) =
