@@ -3,9 +3,12 @@
 
 pub mod arm;
 pub mod client;
+pub mod eras;
+pub mod simulated;
 pub mod tokens;
 pub mod world;
 
 pub use arm::{Call, Reply};
 pub use client::{Answer, Client};
+pub use simulated::Simulated;
 pub use world::World;
