@@ -2,3 +2,4 @@
 
 mod p3_read_your_writes;
 mod p4_no_late_fills;
+mod p5_bounded_age;

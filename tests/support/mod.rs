@@ -4,6 +4,7 @@
 pub mod arm;
 pub mod client;
 pub mod eras;
+pub mod shelf;
 pub mod simulated;
 pub mod tokens;
 pub mod world;
