@@ -4,7 +4,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::document::Document;
-use super::sections::Sections;
 use super::values::Kind;
 use super::{BadConfiguration, Configuration, state_folder, warnings};
 
