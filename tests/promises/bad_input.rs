@@ -4,9 +4,8 @@
 use crate::support::raw::{Heard, talk};
 use crate::support::{Reply, World};
 
-const DISK: &str = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/disks/d";
-const VM: &str =
-    "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/a?api-version=2025-04-01";
+const DISK: &str = "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/g/providers/Microsoft.Compute/disks/d";
+const VM: &str = "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/a?api-version=2025-04-01";
 
 /// A world, and what it answered to these bytes.
 async fn say(raw: impl AsRef<[u8]>) -> (World, Heard) {
@@ -183,17 +182,17 @@ async fn bad_paths_pass_as_they_came_and_are_never_kept() {
         "//",
         "/favicon.ico",
         "/subscriptions//resourceGroups/g/providers/Microsoft.Compute/virtualMachines/a",
-        "/subscriptions/s/../s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/a",
-        "/subscriptions/s/%2e%2e/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/a",
-        "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/%zz",
-        "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/%",
-        "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/%00",
-        "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/a%2fb",
-        "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/%ff%fe",
-        "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/a/",
+        "/subscriptions/11111111-1111-1111-1111-111111111111/../s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/a",
+        "/subscriptions/11111111-1111-1111-1111-111111111111/%2e%2e/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/a",
+        "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/%zz",
+        "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/%",
+        "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/%00",
+        "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/a%2fb",
+        "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/%ff%fe",
+        "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/a/",
         "/providers",
-        "/subscriptions/s/resourceGroups/g/providers",
-        "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute",
+        "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/g/providers",
+        "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/g/providers/Microsoft.Compute",
         "/?&&==&%zz=%",
         "/metadata/endpoints/",
     ] {
