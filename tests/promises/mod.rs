@@ -1,3 +1,5 @@
 //! The promises, each with tests named after it.
 
+mod bad_input;
+mod p12_stay_in_the_path;
 mod p3_read_your_writes;

@@ -3,6 +3,8 @@
 
 pub mod arm;
 pub mod client;
+pub mod origin;
+pub mod raw;
 pub mod tokens;
 pub mod world;
 
