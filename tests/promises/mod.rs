@@ -1,3 +1,4 @@
 //! The promises, each with tests named after it.
 
+mod p2_callers_apart;
 mod p3_read_your_writes;

@@ -3,6 +3,7 @@
 
 pub mod arm;
 pub mod client;
+pub mod resources;
 pub mod tokens;
 pub mod world;
 
