@@ -400,7 +400,7 @@ async fn p2_a_forged_tokens_writes_drop_nothing() {
         });
         let real = world.client("real");
         let targets = [vm("a"), compute("virtualMachines"), compute(SET)];
-        for target in &targets {
+        for target in targets.iter().chain(&targets) {
             real.get(target).await;
         }
         let stranger = real.with_token(forged(&real.token));
