@@ -2,3 +2,4 @@
 
 mod p2_callers_apart;
 mod p3_read_your_writes;
+mod p9_one_call;
