@@ -229,7 +229,7 @@ async fn learn(
     document: Option<&Document>,
     sent: Sent,
 ) -> Verdict {
-    let (Some(path), Some((_, shape))) = (&visit.asked.path, &visit.asked.kind) else { return Verdict::Keep };
+    let (Some(path), Some(_)) = (&visit.asked.path, &visit.asked.kind) else { return Verdict::Keep };
     let (query, family) = (visit.query(), visit.asked.family());
     let Some(document) = document.filter(|_| status == StatusCode::OK && !query.is_partial()) else {
         return Verdict::Keep;
