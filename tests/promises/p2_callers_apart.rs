@@ -169,7 +169,7 @@ async fn p2_two_authorizations_are_nobodys() {
 
 #[tokio::test(start_paused = true)]
 async fn p2_an_expired_token_gets_no_hit_though_it_had_one_before() {
-    let (world, real) = warm().await;
+    let (_world, real) = warm().await;
     let short = real.with_token(changed("real", json!({"exp": EPOCH + 100})));
     let fresh = |client: &Client| {
         let client = client.clone();
@@ -576,7 +576,7 @@ async fn p2_after_twenty_401s_a_peers_unvouched_calls_go_one_a_second() {
 
 #[tokio::test(start_paused = true)]
 async fn p2_a_new_token_of_a_slowed_down_peer_still_gets_in() {
-    let (world, real) = warm().await;
+    let (_world, real) = warm().await;
     for n in 0..20 {
         real.with_token(forged(&token("stranger", n))).get(&vm("a")).await;
     }

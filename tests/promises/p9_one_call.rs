@@ -260,6 +260,22 @@ async fn p9_who_wants_no_cached_answer_joins_only_what_was_not_sent() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn p9_who_tolerates_no_age_shares_what_was_not_sent() {
+    let (world, az, first) = reopening().await;
+    let fresh = |n: usize| {
+        let az = az.with_agent(if n % 2 == 0 { CCM } else { AUTOSCALER });
+        let request = az.request("GET", &vm("a")).header("cache-control", "max-age=0");
+        tokio::spawn(async move { az.send(request, "").await.unwrap() })
+    };
+    let mut asked = ask(&az, 1);
+    asked.extend((0..20).map(fresh));
+    let answers = all(asked).await;
+    assert!(answers.iter().all(|answer| answer.status == 200));
+    assert_eq!(calls(&world), 1);
+    first.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
 async fn p9_bounds_decide_who_joins_a_call_under_way() {
     // Two profiles of 2 s, one of 5 s and one of 15 s, so long after the call was sent.
     for (agent, seconds, joins) in [
