@@ -2,4 +2,8 @@
 
 mod bad_input;
 mod p12_stay_in_the_path;
+mod p2_callers_apart;
 mod p3_read_your_writes;
+mod p9_one_call;
+mod p10_stop_when_told;
+mod p14_no_trace_of_secrets;

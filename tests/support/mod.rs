@@ -5,6 +5,7 @@ pub mod arm;
 pub mod client;
 pub mod origin;
 pub mod raw;
+pub mod resources;
 pub mod tokens;
 pub mod world;
 
