@@ -4,6 +4,7 @@
 pub mod arm;
 pub mod client;
 pub mod tokens;
+pub mod upstream;
 pub mod world;
 
 pub use arm::{Call, Reply};
