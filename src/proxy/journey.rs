@@ -48,7 +48,12 @@ async fn dispatch(rooms: &Arc<Rooms>, visit: &Arc<Visit>, body: Body) -> Answere
         Intent::Write => write::write(rooms, visit, body).await,
         Intent::Poll => poll::poll(rooms, visit, body).await,
         _ if is_known_poll(rooms, visit) => poll::poll(rooms, visit, body).await,
-        Intent::Read if visit.mode != Mode::Pass && !visit.headers.contains_key(header::RANGE) => {
+        // A part of an answer, or an answer to a body, is nothing to keep.
+        Intent::Read
+            if visit.mode != Mode::Pass
+                && !visit.headers.contains_key(header::RANGE)
+                && http_body::Body::is_end_stream(&body) =>
+        {
             read::read(rooms, visit).await
         }
         Intent::Read | Intent::Pass => pass::pass(rooms, visit, body).await,

@@ -179,7 +179,9 @@ async fn conclude(
             None => pass::bypass(rooms, visit, "large").await,
         },
         Fetched::Whole(whole) => {
-            let client = if led { whole.client } else { visit.identity.client.bits() };
+            // The answer may have proven the token; a client has its own name from then on.
+            let same = led || whole.token == visit.identity.token;
+            let client = if same { whole.client } else { visit.identity.client.bits() };
             show(rooms, visit, keyed, &whole.entry, client);
             if led { first(rooms, visit, whole, why) } else { follower(rooms, visit, whole) }
         }
