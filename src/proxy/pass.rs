@@ -85,21 +85,17 @@ async fn led_back(rooms: &Rooms, visit: &Visit, response: Response<Body>) -> Res
         return response;
     }
     let (mut head, body) = response.into_parts();
-    let small = http_body::Body::size_hint(&body).exact().is_some_and(|size| size <= SMALL);
-    if small {
-        match collect(body, SMALL as usize, &rooms.fills).await {
-            Ok(Collected::Whole(bytes)) => return Response::from_parts(head, whole(rooms, visit, bytes)),
-            Ok(Collected::Large(body)) => {
-                head.headers.remove(header::CONTENT_LENGTH);
-                return Response::from_parts(
-                    head,
-                    Body::stream(NextLinkBody::new(body, rooms.links.clone(), way)),
-                );
-            }
-            Err(error) => return super::refuse::broken(&error.to_string()),
-        }
-    }
+    // Another link has another length. What is known of it is said by the body.
     head.headers.remove(header::CONTENT_LENGTH);
+    let small = http_body::Body::size_hint(&body).exact().is_some_and(|size| size <= SMALL);
+    let body = match small {
+        false => body,
+        true => match collect(body, SMALL as usize, &rooms.fills).await {
+            Ok(Collected::Whole(bytes)) => return Response::from_parts(head, whole(rooms, visit, bytes)),
+            Ok(Collected::Large(body)) => body,
+            Err(error) => return super::refuse::broken(&error.to_string()),
+        },
+    };
     Response::from_parts(head, Body::stream(NextLinkBody::new(body, rooms.links.clone(), way)))
 }
 
