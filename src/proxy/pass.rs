@@ -49,21 +49,21 @@ async fn through(rooms: &Arc<Rooms>, visit: &Visit, body: Body, reason: &'static
     match send::send(rooms, visit, entered, outbound).await {
         Ok(received) => {
             notes.upstream = received.head;
-            let response = led_back(rooms, visit, received.into_streamed()).await;
-            streamed(rooms, visit, response, reason, notes)
+            streamed(rooms, visit, received.into_streamed(), reason, notes).await
         }
         Err(failed) => failed.answered(visit, notes),
     }
 }
 
-/// An answer that is streamed to its client.
-pub(super) fn streamed(
+/// An answer that is streamed to its client, its links leading back.
+pub(super) async fn streamed(
     rooms: &Rooms,
     visit: &Visit,
-    mut response: Response<Body>,
+    response: Response<Body>,
     reason: &'static str,
     mut notes: Notes,
 ) -> Answered {
+    let mut response = led_back(rooms, visit, response).await;
     hop::strip(response.headers_mut());
     splice::headers(rooms, visit, response.headers_mut());
     if visit.method == Method::GET {

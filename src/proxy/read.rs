@@ -175,7 +175,7 @@ async fn conclude(
         Fetched::Landed => unfinished(visit),
         Fetched::Failed(failed) => failed.answered(visit, Notes::default()),
         Fetched::Large(large) => match Fetched::take_large(large).filter(|_| led) {
-            Some(response) => pass::streamed(rooms, visit, response, "large", Notes::default()),
+            Some(response) => pass::streamed(rooms, visit, response, "large", Notes::default()).await,
             None => pass::bypass(rooms, visit, "large").await,
         },
         Fetched::Whole(whole) => {
