@@ -36,21 +36,21 @@ pub(super) async fn pass(rooms: &Rooms, visit: &Visit, body: Body, reason: &'sta
     match send::send(rooms, visit, entered, outbound).await {
         Ok(received) => {
             notes.upstream = received.head;
-            let response = led_back(rooms, visit, received.into_streamed()).await;
-            streamed(rooms, visit, response, reason, notes)
+            streamed(rooms, visit, received.into_streamed(), reason, notes).await
         }
         Err(failed) => failed.answered(visit, notes),
     }
 }
 
-/// An answer that is streamed to its client.
-pub(super) fn streamed(
+/// An answer that is streamed to its client, its links leading back.
+pub(super) async fn streamed(
     rooms: &Rooms,
     visit: &Visit,
-    mut response: Response<Body>,
+    response: Response<Body>,
     reason: &'static str,
     mut notes: Notes,
 ) -> Answered {
+    let mut response = led_back(rooms, visit, response).await;
     hop::strip(response.headers_mut());
     splice::headers(rooms, visit, response.headers_mut());
     if visit.method == Method::GET {
@@ -66,27 +66,23 @@ fn way_back<'a>(rooms: &Rooms, visit: &'a Visit) -> Option<Way<'a>> {
 }
 
 /// The answer with the link of a list leading back: small ones at once, others as they flow by.
-pub(super) async fn led_back(rooms: &Rooms, visit: &Visit, response: Response<Body>) -> Response<Body> {
+async fn led_back(rooms: &Rooms, visit: &Visit, response: Response<Body>) -> Response<Body> {
     let Some(way) = way_back(rooms, visit) else { return response };
     if response.status() != StatusCode::OK || !is_plain_json(response.headers()) {
         return response;
     }
     let (mut head, body) = response.into_parts();
-    // It may change with the link; a body whose size is known tells its own.
+    // Another link has another length. What is known of it is said by the body.
     head.headers.remove(header::CONTENT_LENGTH);
     let small = http_body::Body::size_hint(&body).exact().is_some_and(|size| size <= SMALL);
-    if small {
-        match collect(body, SMALL as usize, &rooms.fills).await {
+    let body = match small {
+        false => body,
+        true => match collect(body, SMALL as usize, &rooms.fills).await {
             Ok(Collected::Whole(bytes)) => return Response::from_parts(head, whole(rooms, visit, bytes)),
-            Ok(Collected::Large(body)) => {
-                return Response::from_parts(
-                    head,
-                    Body::stream(NextLinkBody::new(body, rooms.links.clone(), way)),
-                );
-            }
+            Ok(Collected::Large(body)) => body,
             Err(error) => return super::refuse::broken(&error.to_string()),
-        }
-    }
+        },
+    };
     Response::from_parts(head, Body::stream(NextLinkBody::new(body, rooms.links.clone(), way)))
 }
 

@@ -204,10 +204,7 @@ async fn conclude(
         Fetched::Landed => unfinished(visit),
         Fetched::Failed(failed) => failed.answered(visit, Notes::default()),
         Fetched::Large(large) => match Fetched::take_large(large).filter(|_| led) {
-            Some(response) => {
-                let response = pass::led_back(rooms, visit, response).await;
-                pass::streamed(rooms, visit, response, "large", Notes::default())
-            }
+            Some(response) => pass::streamed(rooms, visit, response, "large", Notes::default()).await,
             None => pass::pass(rooms, visit, Body::empty(), "large").await,
         },
         Fetched::Whole(whole) => {

@@ -7,6 +7,7 @@ pub mod origin;
 pub mod raw;
 pub mod resources;
 pub mod tokens;
+pub mod upstream;
 pub mod world;
 
 pub use arm::{Call, Reply};

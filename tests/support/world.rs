@@ -71,7 +71,8 @@ impl World {
         Proxy::new(Arc::new(Rooms::new(settings, parts, connect).unwrap()))
     }
 
-    fn around(clock: Clock, arm: Arm, proxy: Proxy) -> Self {
+    /// A world of this proxy, whose scripted ARM is `arm`.
+    pub fn around(clock: Clock, arm: Arm, proxy: Proxy) -> Self {
         let shared = Shared::new(proxy.rooms().settings.listen.clone(), None);
         Self { clock, arm, proxy, shared }
     }
