@@ -7,5 +7,6 @@ mod p12_stay_in_the_path;
 mod p14_no_trace_of_secrets;
 mod p2_callers_apart;
 mod p3_read_your_writes;
+mod p4_no_late_fills;
 mod p7_no_lost_update;
 mod p9_one_call;
