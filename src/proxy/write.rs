@@ -29,11 +29,12 @@ const READ: usize = 4 << 20;
 pub(super) async fn write(rooms: &Arc<Rooms>, visit: &Arc<Visit>, body: Body) -> Answered {
     let (answer, answered) = oneshot::channel();
     let (rooms, own) = (rooms.clone(), visit.clone());
+    // A stop waits for writes whose clients are gone.
+    let under_way = rooms.writes.guard();
     tokio::spawn(async move {
-        // A stop waits for writes whose clients are gone.
-        let _under_way = rooms.writes.guard();
         // Who left gets no answer; everything else has happened.
         let _ = answer.send(carry(&rooms, &own, body).await);
+        drop(under_way);
     });
     match answered.await {
         Ok(answered) => answered,
