@@ -4,9 +4,13 @@
 pub mod arm;
 pub mod client;
 pub mod eras;
+pub mod origin;
+pub mod raw;
+pub mod resources;
 pub mod shelf;
 pub mod simulated;
 pub mod tokens;
+pub mod upstream;
 pub mod world;
 
 pub use arm::{Call, Reply};
