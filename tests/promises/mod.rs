@@ -9,5 +9,6 @@ mod p2_callers_apart;
 mod p3_read_your_writes;
 mod p4_no_late_fills;
 mod p5_bounded_age;
+mod p6_never_backwards;
 mod p7_no_lost_update;
 mod p9_one_call;
