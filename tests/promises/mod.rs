@@ -1,8 +1,10 @@
 //! The promises, each with tests named after it.
 
 mod bad_input;
+mod ccm_never_worse_off;
 mod modes;
 mod p10_stop_when_told;
+mod p11_follow_operations;
 mod p12_stay_in_the_path;
 mod p14_no_trace_of_secrets;
 mod p2_callers_apart;
