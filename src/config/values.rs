@@ -205,7 +205,6 @@ pub(super) trait Kind {
 }
 
 /// A text of some kind, as what it says.
-
 pub(super) struct Text<K: Kind>(K::Value);
 
 impl<'de, K: Kind> Deserialize<'de> for Text<K> {
