@@ -2,4 +2,5 @@
 
 mod bad_input;
 mod p12_stay_in_the_path;
+mod p1_transparent;
 mod p3_read_your_writes;
