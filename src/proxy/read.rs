@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::arm::Shape;
 use crate::body::Body;
-use crate::cache::{Ask, Entry, Judgement, Keyed, Tolerance, Why, judge};
+use crate::cache::{Ask, Entry, Judgement, Keyed, Tolerance, Why, judge, varies};
 use crate::coalesce::{Asker, Ending, Phase};
 use crate::guard;
 use crate::observe::Cache;
@@ -109,8 +109,8 @@ async fn fetched(rooms: &Arc<Rooms>, visit: &Arc<Visit>, keyed: Keyed, ask: Ask,
             // It answered the one who began the fetch, and is not fresh enough for this one.
             Err(why) => alone(rooms, visit, keyed, why).await,
         },
-        // Another token's refusal says nothing about this one.
-        Fetched::Whole(whole) if !led && is_refusal_of_another(whole, visit) => {
+        // Another token's refusal says nothing about this one, nor what ARM says was made for its asker.
+        Fetched::Whole(whole) if !led && (is_refusal_of_another(whole, visit) || varies(&whole.own)) => {
             alone(rooms, visit, keyed, why).await
         }
         ended => conclude(rooms, visit, &keyed, ended, led, why).await,
