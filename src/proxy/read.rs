@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::arm::Shape;
 use crate::body::Body;
-use crate::cache::{Ask, Entry, Judgement, Keyed, Tolerance, Why, judge};
+use crate::cache::{Ask, Entry, Judgement, Keyed, Tolerance, Why, judge, varies};
 use crate::coalesce::{Asker, Ending, Phase};
 use crate::guard;
 use crate::identify::Token;
@@ -113,6 +113,10 @@ async fn fetched(rooms: &Arc<Rooms>, visit: &Arc<Visit>, keyed: Keyed, ask: Ask,
         // Another token's refusal says nothing about this one.
         Fetched::Whole(whole) if !led && is_refusal_of_another(whole, visit) => {
             again(rooms, visit, keyed, &ask, Some(visit.identity.token), why).await
+        }
+        // ARM says it was made for its asker.
+        Fetched::Whole(whole) if !led && varies(&whole.own) => {
+            alone(rooms, visit, keyed, why).await
         }
         ended => conclude(rooms, visit, &keyed, ended, led, why).await,
     }

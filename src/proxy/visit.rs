@@ -149,8 +149,10 @@ impl Visit {
 }
 
 fn target_of(uri: &Uri) -> String {
-    match uri.path_and_query() {
-        Some(target) => target.as_str().to_owned(),
+    match uri.path_and_query().map(http::uri::PathAndQuery::as_str) {
+        // An absolute target may have an empty path, which is sent as a slash (RFC 9112 §3.2.1).
+        Some(query) if query.starts_with('?') => format!("/{query}"),
+        Some(target) => target.to_owned(),
         None => "/".to_owned(),
     }
 }

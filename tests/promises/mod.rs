@@ -6,6 +6,8 @@ mod p10_stop_when_told;
 mod p12_stay_in_the_path;
 mod p14_no_trace_of_secrets;
 mod p2_callers_apart;
+mod p13_fail_open;
+mod p1_transparent;
 mod p3_read_your_writes;
 mod p4_no_late_fills;
 mod p7_no_lost_update;
