@@ -1,7 +1,7 @@
 //! P10: after ARM says 429 no call is sent to that budget until Retry-After has passed.
 
-use std::sync::Mutex;
 use std::sync::Arc;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use crate::support::client::CCM;
@@ -59,16 +59,20 @@ impl Told {
         let world = World::new(move |call| match &*script.lock().unwrap() {
             Some((target, reply)) if call.target == *target => reply.clone(),
             // The answers of this class carry the name of its policy.
-            _ if call.method == "GET" && call.path().ends_with("/virtualMachineScaleSets") => {
-                show(call).with("x-ms-ratelimit-remaining-resource", "Microsoft.Compute/HighCostGetVMScaleSet30Min;899")
-            }
+            _ if call.method == "GET" && call.path().ends_with("/virtualMachineScaleSets") => show(call)
+                .with(
+                    "x-ms-ratelimit-remaining-resource",
+                    "Microsoft.Compute/HighCostGetVMScaleSet30Min;899",
+                ),
             _ => show(call),
         });
         let (one, two) = (world.client("one"), world.client("two"));
         for client in [&one, &two] {
             client.get(&vm("z")).await;
             client.get(&compute("virtualMachineScaleSets")).await;
-            client.get(&format!("{OTHER}/providers/Microsoft.Compute/virtualMachineScaleSets?api-version=1")).await;
+            client
+                .get(&format!("{OTHER}/providers/Microsoft.Compute/virtualMachineScaleSets?api-version=1"))
+                .await;
         }
         Self { world, one, two, armed }
     }
@@ -136,7 +140,8 @@ async fn p10_after_a_429_of_the_front_door_nothing_of_its_kind_goes_in_that_subs
         told.goes(&told.one, "PUT", &vm("w")).await;
         told.goes(&told.one, "DELETE", &vm("w")).await;
         told.goes(&told.two, "GET", &vm("b")).await;
-        told.goes(&told.one, "GET", &format!("{OTHER}/providers/Microsoft.Compute/disks/d?api-version=1")).await;
+        told.goes(&told.one, "GET", &format!("{OTHER}/providers/Microsoft.Compute/disks/d?api-version=1"))
+            .await;
         told.goes(&told.one, "GET", "/subscriptions?api-version=1").await;
     }
     world::seconds(1).await;
@@ -147,7 +152,8 @@ async fn p10_after_a_429_of_the_front_door_nothing_of_its_kind_goes_in_that_subs
 #[tokio::test(start_paused = true)]
 async fn p10_whatever_drew_it_the_kind_it_names_is_closed() {
     let reads = [("GET", vm("r")), ("GET", poll()), ("HEAD", compute("disks/d"))];
-    let writes = [("PUT", vm("w")), ("PATCH", compute("disks/d")), ("POST", compute(&format!("{SET}/start")))];
+    let writes =
+        [("PUT", vm("w")), ("PATCH", compute("disks/d")), ("POST", compute(&format!("{SET}/start")))];
     let deletes = [("DELETE", vm("w")), ("DELETE", format!("{GROUP}?api-version=1"))];
     let all = [("read", &reads[..]), ("write", &writes[..]), ("delete", &deletes[..])];
     for (named, _) in all {
@@ -209,7 +215,8 @@ async fn p10_a_policy_of_one_resource_closes_that_resource() {
 
 #[tokio::test(start_paused = true)]
 async fn p10_a_429_that_names_nothing_closes_calls_like_the_one_that_drew_it() {
-    let balancer = |name: &str| format!("{GROUP}/providers/Microsoft.Network/loadBalancers/{name}?api-version=1");
+    let balancer =
+        |name: &str| format!("{GROUP}/providers/Microsoft.Network/loadBalancers/{name}?api-version=1");
     for (method, target, alike, reply) in [
         ("GET", balancer("a"), balancer("b"), network()),
         ("PUT", balancer("a"), balancer("b"), network()),
@@ -236,7 +243,9 @@ async fn p10_what_armshield_answers_has_arms_shape_and_counts_down() {
     let told = Told::new().await;
     let drawn = told.draw("GET", &vm("a"), front_door("read")).await;
     assert_eq!(drawn.header("retry-after"), Some("30"));
-    for (passed, left) in [(0, "30"), (500, "30"), (500, "29"), (18_000, "11"), (9_001, "2"), (1_000, "1"), (998, "1")] {
+    for (passed, left) in
+        [(0, "30"), (500, "30"), (500, "29"), (18_000, "11"), (9_001, "2"), (1_000, "1"), (998, "1")]
+    {
         world::pass(Duration::from_millis(passed)).await;
         let answer = send(&told.one, "GET", &vm("a")).await;
         assert_eq!(answer.status, 429);
@@ -398,13 +407,14 @@ async fn p10_who_was_in_flight_when_the_gate_closed_closes_it_no_shorter() {
     let told = Told::new().await;
     told.world.arm.answers(|call| match call.path() {
         path if path.ends_with("/long") => front_door("read").after(Duration::from_secs(1)),
-        path if path.ends_with("/short") => {
-            Reply::error(429, "SubscriptionRequestsThrottled").with("retry-after", "2").after(Duration::from_secs(2))
-        }
+        path if path.ends_with("/short") => Reply::error(429, "SubscriptionRequestsThrottled")
+            .with("retry-after", "2")
+            .after(Duration::from_secs(2)),
         path if path.ends_with("/done") => show(call).after(Duration::from_secs(3)),
         _ => show(call),
     });
-    let asked: Vec<_> = ["long", "short", "done"].iter().map(|name| told.one.begin("GET", &vm(name), "")).collect();
+    let asked: Vec<_> =
+        ["long", "short", "done"].iter().map(|name| told.one.begin("GET", &vm(name), "")).collect();
     let mut statuses = Vec::new();
     for one in asked {
         statuses.push(one.await.unwrap().status);
@@ -423,7 +433,8 @@ async fn p10_a_coded_or_cut_429_is_one_too() {
     use std::io::Write;
     let mut coder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     coder.write_all(&front_door("read").body).unwrap();
-    let coded = Reply { body: coder.finish().unwrap().into(), ..front_door("read") }.with("content-encoding", "gzip");
+    let coded =
+        Reply { body: coder.finish().unwrap().into(), ..front_door("read") }.with("content-encoding", "gzip");
     let cut = front_door("read").ending(crate::support::arm::Ending::Cut(5));
     for reply in [coded, cut] {
         let told = Told::new().await;

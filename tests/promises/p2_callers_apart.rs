@@ -74,7 +74,10 @@ async fn p2_whoever_arm_refuses_never_gets_a_hit() {
     let later = sealed(&json!({"oid": "oid-real", "exp": EPOCH + 9999}));
     let cases: [(&str, Vec<(&str, String)>); 9] = [
         ("a forged signature", bearer(&forged(&real))),
-        ("a later end under the old signature", bearer(&forged(&changed("real", json!({"exp": EPOCH + 9999}))))),
+        (
+            "a later end under the old signature",
+            bearer(&forged(&changed("real", json!({"exp": EPOCH + 9999})))),
+        ),
         ("no signature", bearer(&format!("x.{payload}."))),
         ("claims of one's own making", bearer(&forged(&later))),
         ("the digest's own text", bearer("oid-real")),
@@ -110,10 +113,16 @@ async fn p2_whoever_is_another_in_arms_eyes_gets_answers_of_its_own() {
     let cases = [
         ("another principal", bearer(&token("other", 0))),
         ("the same through another application", bearer(&changed("real", json!({"appid": "az"})))),
-        ("a delegated token", bearer(&changed("real", json!({"idtyp": "user", "scp": "user_impersonation"})))),
+        (
+            "a delegated token",
+            bearer(&changed("real", json!({"idtyp": "user", "scp": "user_impersonation"}))),
+        ),
         ("more groups", bearer(&changed("real", json!({"groups": ["g"]})))),
         ("another tenant", bearer(&changed("real", json!({"tid": "u"})))),
-        ("another audience", bearer(&changed("real", json!({"aud": "https://management.core.windows.net/"})))),
+        (
+            "another audience",
+            bearer(&changed("real", json!({"aud": "https://management.core.windows.net/"}))),
+        ),
         ("a claim nobody thought of", bearer(&changed("real", json!({"xms_new": 1})))),
         ("a claim less", bearer(&changed("real", json!({"ver": null})))),
         ("no JWT", bearer("opaque-good")),
@@ -210,9 +219,12 @@ async fn p2_a_voucher_lapses_ten_minutes_after_arm_last_let_the_token_in_and_tha
 async fn p2_a_401_ends_the_voucher_of_that_token_alone() {
     let refused = Arc::new(Mutex::new(HashSet::<String>::new()));
     let judge = refused.clone();
-    let world = World::new(move |call| {
-        if judge.lock().unwrap().contains(call.token()) { unauthorized() } else { show(call) }
-    });
+    let world =
+        World::new(
+            move |call| {
+                if judge.lock().unwrap().contains(call.token()) { unauthorized() } else { show(call) }
+            },
+        );
     let one = world.client("real");
     let two = one.with_token(token("real", 1));
     for client in [&one, &two] {
@@ -361,15 +373,37 @@ async fn p2_answers_that_do_not_come_from_below_a_subscription_vouch_for_nobody(
     let ok = || Reply::ok("{}");
     check("a resource", "GET", &compute("disks/d"), ok(), true).await;
     check("a group", "GET", &format!("{GROUP}?api-version=1"), ok(), true).await;
-    check("a read that posts", "POST", &format!("{GROUP}/providers/Microsoft.Storage/storageAccounts/a/listKeys"), ok(), true).await;
+    check(
+        "a read that posts",
+        "POST",
+        &format!("{GROUP}/providers/Microsoft.Storage/storageAccounts/a/listKeys"),
+        ok(),
+        true,
+    )
+    .await;
     check("discovery", "GET", "/metadata/endpoints?api-version=2022-09-01", ok(), false).await;
     check("OPTIONS", "OPTIONS", &vm("b"), ok(), false).await;
     check("an operation's status", "GET", &poll, ok(), false).await;
-    check("an operation's result", "GET", &format!("{subscription}/operationresults/eyJ?t=1&s=x"), ok(), false).await;
+    check(
+        "an operation's result",
+        "GET",
+        &format!("{subscription}/operationresults/eyJ?t=1&s=x"),
+        ok(),
+        false,
+    )
+    .await;
     check("what a write's answer named to be polled", "GET", &begun, ok(), false).await;
     check("the tenant's own", "GET", "/subscriptions?api-version=2022-12-01", ok(), false).await;
-    check("a subscription that is none", "GET", "/subscriptions/x/resourceGroups?api-version=1", ok(), false).await;
-    check("a query across subscriptions", "POST", "/providers/Microsoft.ResourceGraph/resources", ok(), false).await;
+    check("a subscription that is none", "GET", "/subscriptions/x/resourceGroups?api-version=1", ok(), false)
+        .await;
+    check(
+        "a query across subscriptions",
+        "POST",
+        "/providers/Microsoft.ResourceGraph/resources",
+        ok(),
+        false,
+    )
+    .await;
     check("a path in no canonical form", "GET", &format!("{GROUP}//x"), ok(), false).await;
     for status in [401, 403, 404, 409, 500, 503] {
         check(&status.to_string(), "GET", &compute("disks/d"), Reply::error(status, "Refused"), false).await;
@@ -508,7 +542,8 @@ async fn p2_unvouched_reads_merge_only_with_the_very_same_token() {
     let world = World::new(|call| show(call).after(Duration::from_secs(1)));
     let one = world.client("real");
     let two = one.with_token(token("real", 1));
-    let all: Vec<_> = (0..20).map(|n| if n % 2 == 0 { &one } else { &two }.begin("GET", &vm("a"), "")).collect();
+    let all: Vec<_> =
+        (0..20).map(|n| if n % 2 == 0 { &one } else { &two }.begin("GET", &vm("a"), "")).collect();
     for answer in all {
         assert_eq!(answer.await.unwrap().status, 200);
     }

@@ -326,7 +326,9 @@ async fn p9_who_comes_too_late_to_join_is_joined_by_those_after() {
 
 #[tokio::test(start_paused = true)]
 async fn p9_nobody_joins_across_a_write() {
-    for (method, target) in [("PUT", vm("a")), ("DELETE", vm("b")), ("POST", compute("virtualMachineScaleSets/s/start"))] {
+    for (method, target) in
+        [("PUT", vm("a")), ("DELETE", vm("b")), ("POST", compute("virtualMachineScaleSets/s/start"))]
+    {
         let (world, az) = slow(late).await;
         let mut asked = ask(&az, 1);
         world::seconds(1).await;

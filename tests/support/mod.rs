@@ -6,6 +6,7 @@ pub mod client;
 pub mod resources;
 pub mod tokens;
 pub mod world;
+pub mod written;
 
 pub use arm::{Call, Reply};
 pub use client::{Answer, Client};
