@@ -130,12 +130,18 @@ impl ArmPath {
         (at < self.len()).then(|| self.segment(at))
     }
 
+    /// The segment at which the first type stands; every second one after it is a type too.
+    #[must_use]
+    pub fn types_from(&self) -> Option<usize> {
+        self.provider.map(|provider| provider + 2)
+    }
+
     /// The type addressed, for example `microsoft.compute/virtualmachinescalesets/virtualmachines`, and
     /// whether one resource or what lies below the type is addressed. An extension
     /// (`…/providers/a/b/c/providers/d/e/f`) counts as a long type of its root.
     #[must_use]
     pub fn resource(&self) -> Option<(String, Shape)> {
-        let first = self.provider? + 2;
+        let first = self.types_from()?;
         if first >= self.len() {
             return None;
         }

@@ -111,8 +111,13 @@ fn intent(
 pub fn is_operation(path: &ArmPath) -> bool {
     const ENDINGS: [&str; 5] =
         ["operations", "operationresults", "operationstatuses", "operationsstatus", "operationstatus"];
+    // A group or a resource may be called `operations`: only what stands for a type counts.
+    let is_type = |at: usize| match path.types_from() {
+        Some(first) => at >= first && (at - first).is_multiple_of(2),
+        None => at == 2,
+    };
     (0..path.len().saturating_sub(1))
-        .any(|at| at >= 2 && ENDINGS.iter().any(|ending| path.segment(at).ends_with(ending)))
+        .any(|at| is_type(at) && ENDINGS.iter().any(|ending| path.segment(at).ends_with(ending)))
 }
 
 #[cfg(test)]
@@ -156,5 +161,7 @@ mod tests {
         check("GET", &format!("{operation}/DiskOperations/1"), Intent::Poll);
         check("GET", "/subscriptions/S/operationresults/abc", Intent::Poll);
         check("GET", "/providers/Microsoft.Compute/operations", Intent::Pass);
+        let group = "/subscriptions/S/resourceGroups/operations/providers/Microsoft.Compute";
+        check("GET", &format!("{group}/virtualMachines/operations"), Intent::Read);
     }
 }

@@ -121,6 +121,9 @@ async fn fetch_whole(
     }
     let mut headers = visit.headers.clone();
     headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
+    // The answer is for all who ask, whatever the first of them has already; ARM ignores these besides.
+    headers.remove(header::IF_NONE_MATCH);
+    headers.remove(header::IF_MODIFIED_SINCE);
     let outbound = visit.outbound(rooms, headers, Body::empty(), false);
     let mut received = send::send(rooms, visit, entered, outbound).await?;
     notes.upstream = received.head;

@@ -1,14 +1,12 @@
 //! What armshield does not handle: streamed both ways, links led back, its budget kept to.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use http::{HeaderMap, Method, Response, StatusCode, header};
 
 use crate::arm::Document;
 use crate::body::Body;
 use crate::observe::Cache;
-use crate::rewrite::NextLinkBody;
+use crate::rewrite::{NextLinkBody, Way};
 use crate::upstream::hop;
 
 use super::collect::{Collected, collect};
@@ -21,19 +19,8 @@ use super::{answer, splice};
 /// Up to this size a list is read before it is passed on, so that it keeps its `Content-Length`.
 const SMALL: u64 = 1 << 20;
 
-/// Passes a request.
-pub(super) async fn pass(rooms: &Arc<Rooms>, visit: &Visit, body: Body) -> Answered {
-    let reason = visit.asked.intent.as_str();
-    let reason = if reason == "read" { visit.mode.as_str() } else { "no-rule" };
-    through(rooms, visit, body, reason).await
-}
-
-/// Passes a read that cannot be cached, for this reason.
-pub(super) async fn bypass(rooms: &Arc<Rooms>, visit: &Visit, reason: &'static str) -> Answered {
-    through(rooms, visit, Body::empty(), reason).await
-}
-
-async fn through(rooms: &Arc<Rooms>, visit: &Visit, body: Body, reason: &'static str) -> Answered {
+/// Passes a request, for this reason.
+pub(super) async fn pass(rooms: &Rooms, visit: &Visit, body: Body, reason: &'static str) -> Answered {
     let mut notes = Notes::default();
     let entered = match send::enter(rooms, visit).await {
         Ok(entered) => entered,
@@ -41,7 +28,7 @@ async fn through(rooms: &Arc<Rooms>, visit: &Visit, body: Body, reason: &'static
     };
     notes.queue = entered.queued;
     let mut headers = visit.headers.clone();
-    if may_carry_links(visit) {
+    if way_back(rooms, visit).is_some() {
         // Links cannot be read in a coded body.
         headers.remove(header::ACCEPT_ENCODING);
     }
@@ -49,21 +36,21 @@ async fn through(rooms: &Arc<Rooms>, visit: &Visit, body: Body, reason: &'static
     match send::send(rooms, visit, entered, outbound).await {
         Ok(received) => {
             notes.upstream = received.head;
-            let response = led_back(rooms, visit, received.into_streamed()).await;
-            streamed(rooms, visit, response, reason, notes)
+            streamed(rooms, visit, received.into_streamed(), reason, notes).await
         }
         Err(failed) => failed.answered(visit, notes),
     }
 }
 
-/// An answer that is streamed to its client.
-pub(super) fn streamed(
+/// An answer that is streamed to its client, its links leading back.
+pub(super) async fn streamed(
     rooms: &Rooms,
     visit: &Visit,
-    mut response: Response<Body>,
+    response: Response<Body>,
     reason: &'static str,
     mut notes: Notes,
 ) -> Answered {
+    let mut response = led_back(rooms, visit, response).await;
     hop::strip(response.headers_mut());
     splice::headers(rooms, visit, response.headers_mut());
     if visit.method == Method::GET {
@@ -73,33 +60,29 @@ pub(super) fn streamed(
     Answered::new(response, notes)
 }
 
-/// Whether the answer may be a list with a link that has to lead back.
-fn may_carry_links(visit: &Visit) -> bool {
-    visit.method == Method::GET && visit.is_reverse() && visit.way().is_some()
+/// Where the link of a list has to lead back to, if the answer may be a list with one.
+fn way_back<'a>(rooms: &Rooms, visit: &'a Visit) -> Option<Way<'a>> {
+    visit.way().filter(|way| visit.method == Method::GET && rooms.links.lead_anywhere(*way))
 }
 
 /// The answer with the link of a list leading back: small ones at once, others as they flow by.
 async fn led_back(rooms: &Rooms, visit: &Visit, response: Response<Body>) -> Response<Body> {
-    let Some(way) = visit.way().filter(|_| visit.method == Method::GET) else { return response };
+    let Some(way) = way_back(rooms, visit) else { return response };
     if response.status() != StatusCode::OK || !is_plain_json(response.headers()) {
         return response;
     }
     let (mut head, body) = response.into_parts();
-    let small = http_body::Body::size_hint(&body).exact().is_some_and(|size| size <= SMALL);
-    if small {
-        match collect(body, SMALL as usize, &rooms.fills).await {
-            Ok(Collected::Whole(bytes)) => return Response::from_parts(head, whole(rooms, visit, bytes)),
-            Ok(Collected::Large(body)) => {
-                head.headers.remove(header::CONTENT_LENGTH);
-                return Response::from_parts(
-                    head,
-                    Body::stream(NextLinkBody::new(body, rooms.links.clone(), way)),
-                );
-            }
-            Err(error) => return super::refuse::broken(&error.to_string()),
-        }
-    }
+    // Another link has another length. What is known of it is said by the body.
     head.headers.remove(header::CONTENT_LENGTH);
+    let small = http_body::Body::size_hint(&body).exact().is_some_and(|size| size <= SMALL);
+    let body = match small {
+        false => body,
+        true => match collect(body, SMALL as usize, &rooms.fills).await {
+            Ok(Collected::Whole(bytes)) => return Response::from_parts(head, whole(rooms, visit, bytes)),
+            Ok(Collected::Large(body)) => body,
+            Err(error) => return super::refuse::broken(&error.to_string()),
+        },
+    };
     Response::from_parts(head, Body::stream(NextLinkBody::new(body, rooms.links.clone(), way)))
 }
 

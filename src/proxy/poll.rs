@@ -7,6 +7,7 @@ use http::Response;
 use crate::body::Body;
 use crate::observe::Cache;
 use crate::operations::{Progress, read};
+use crate::policy::Family;
 use crate::upstream::hop;
 
 use super::collect::{Collected, collect, decode, is_gzip};
@@ -43,7 +44,7 @@ pub(super) async fn poll(rooms: &Arc<Rooms>, visit: &Visit, body: Body) -> Answe
         if let Progress::Ended { well } = progress {
             rooms.metrics.operation_ended(progress.as_str());
             if let (true, true, Some(path)) = (well, operation.deletes, &operation.path) {
-                let family = crate::policy::Family::of(path.namespace().unwrap_or_default());
+                let family = path.resource().map_or(Family::Other, |(kind, _)| Family::of(&kind));
                 rooms.scopes.deleted(path, family, rooms.scopes.now());
             }
         }
