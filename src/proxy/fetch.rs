@@ -1,5 +1,6 @@
 //! A fetch: one call to ARM for everybody who asks the same, in a task of its own.
 
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -45,8 +46,7 @@ pub(super) enum Fetched {
     Failed(Failed),
 }
 
-/// An answer that was read.
-#[derive(Debug)]
+/// An answer that was read. Debug output shows no headers.
 pub(super) struct Whole {
     pub(super) entry: Arc<Entry>,
     /// The headers of the exchange, for the one who began it.
@@ -60,6 +60,12 @@ pub(super) struct Whole {
     /// Whether it was kept.
     pub(super) kept: Result<(), NotStored>,
     pub(super) notes: Notes,
+}
+
+impl fmt::Debug for Whole {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Whole").field("entry", &self.entry).field("kept", &self.kept).finish_non_exhaustive()
+    }
 }
 
 impl Fetched {

@@ -11,6 +11,7 @@ pub mod simulated;
 pub mod tokens;
 pub mod upstream;
 pub mod world;
+pub mod written;
 
 pub use arm::{Call, Reply};
 pub use client::{Answer, Client};
