@@ -74,6 +74,12 @@ impl Identity {
         matches!(self.standing, Standing::Vouched)
     }
 
+    /// The unit of behaviour once ARM has let the token in: by the answer to this very request, say.
+    #[must_use]
+    pub const fn proven_client(&self) -> Client {
+        self.proven_client
+    }
+
     /// Whether the profile's configuration names the principal.
     pub(super) fn is_named(&self) -> bool {
         let Some((tid, oid)) = &self.credential.names else { return false };

@@ -55,8 +55,6 @@ pub(super) struct Whole {
     pub(super) token: Token,
     /// Whether ARM let it in.
     pub(super) vouched: bool,
-    /// Who asked, as known since the answer.
-    pub(super) client: u128,
     /// Whether it was kept.
     pub(super) kept: Result<(), NotStored>,
     pub(super) notes: Notes,
@@ -135,12 +133,12 @@ async fn fetch_whole(
             Ok(Fetched::Large(Mutex::new(Some(response))))
         }
         Collected::Whole(body) => {
-            let (token, vouched, client) = (visit.identity.token, received.vouched, received.client);
+            let (token, vouched) = (visit.identity.token, received.vouched);
             let (entry, own, kept) = take_in(rooms, visit, keyed, received, body, sent, stamp).await;
             if let Err(why) = kept {
                 rooms.metrics.not_stored(why.as_str());
             }
-            Ok(Fetched::Whole(Whole { entry, own, token, vouched, client, kept, notes }))
+            Ok(Fetched::Whole(Whole { entry, own, token, vouched, kept, notes }))
         }
     }
 }
@@ -193,9 +191,7 @@ async fn take_in(
         sent,
         stamp,
     }));
-    if kept.is_ok() {
-        rooms.store.put(visit.identity.caller.bits(), keyed.key, entry.clone());
-    }
+    let kept = kept.and_then(|()| rooms.store.put(visit.identity.caller.bits(), keyed.key, entry.clone()));
     (entry, response.into_parts().0.headers, kept)
 }
 

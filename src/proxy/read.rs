@@ -212,10 +212,12 @@ async fn conclude(
             None => pass::pass(rooms, visit, Body::empty(), "large").await,
         },
         Fetched::Whole(whole) => {
-            // The answer may have proven the token; a client has its own name from then on.
-            let same = led || whole.token == visit.identity.token;
-            let client = if same { whole.client } else { visit.identity.client.bits() };
-            show(rooms, visit, keyed, &whole.entry, client);
+            // The answer may have proven the token; a client has its own name from then on. Clients with
+            // the same token are several all the same.
+            let identity = &visit.identity;
+            let proven = whole.vouched && whole.token == identity.token;
+            let client = if proven { identity.proven_client() } else { identity.client };
+            show(rooms, visit, keyed, &whole.entry, client.bits());
             if led { first(rooms, visit, whole, why) } else { follower(rooms, visit, whole) }
         }
     }

@@ -10,5 +10,6 @@ mod p13_fail_open;
 mod p1_transparent;
 mod p3_read_your_writes;
 mod p4_no_late_fills;
+mod p5_bounded_age;
 mod p7_no_lost_update;
 mod p9_one_call;

@@ -7,6 +7,7 @@ pub mod eras;
 pub mod origin;
 pub mod raw;
 pub mod resources;
+pub mod shelf;
 pub mod simulated;
 pub mod tokens;
 pub mod upstream;
