@@ -1,3 +1,7 @@
 //! The `armshield` command.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    armshield::commands::run()
+}

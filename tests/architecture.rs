@@ -34,7 +34,8 @@ const MAY_USE: [(&str, &str); 24] = [
     ("rewrite", "arm"),
     ("upstream", "arm"),
     ("observe", "policy *::enum"),
-    ("config", "policy *::Settings"),
+    // Words become types where they are read: clouds, upstreams, the format of logs.
+    ("config", "arm policy upstream *::Settings *::enum"),
     (
         "proxy",
         "arm policy listen identify classify scopes cache coalesce guard admit operations rewrite upstream observe config",

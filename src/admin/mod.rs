@@ -11,25 +11,6 @@ mod server;
 mod status;
 mod token;
 
-use std::net::{Ipv4Addr, SocketAddr};
-
 pub use gate::Gate;
 pub use server::{Door, Readiness};
 pub use token::{Token, Unusable};
-
-/// What an operator may decide about the door.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
-    /// Where it is.
-    pub address: SocketAddr,
-    /// Where health and metrics are besides, if anywhere.
-    pub health: Option<SocketAddr>,
-    /// Whether it needs no token.
-    pub open: bool,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self { address: SocketAddr::from((Ipv4Addr::LOCALHOST, 7789)), health: None, open: false }
-    }
-}

@@ -164,11 +164,16 @@ impl Metrics {
             self.ages.get_or_create(&ByProfile { profile: profile() }).observe(age.as_secs_f64());
         }
         if !line.refused.is_empty() {
-            self.refused.get_or_create(&Cause { cause: line.refused }).inc();
+            self.refused(line.refused);
         }
         if !line.complete {
             self.broken.inc();
         }
+    }
+
+    /// Counts a request that armshield refused.
+    pub fn refused(&self, cause: &'static str) {
+        self.refused.get_or_create(&Cause { cause }).inc();
     }
 
     /// Counts a guarded write.

@@ -28,13 +28,20 @@ pub(super) async fn answer(
     }
     let dialled = match entrance.dialled(&rooms.settings.listen, &head) {
         Ok(dialled) => dialled,
-        Err(refusal) => return refuse::misdialled(&refusal),
+        Err(refusal) => {
+            rooms.metrics.refused("misdialled");
+            tracing::debug!(%refusal, peer = %entrance.peer, "a request was refused");
+            return refuse::misdialled(&refusal);
+        }
     };
     let policy = rooms.policy.load_full();
     let peer = Peer { ip: entrance.peer.ip(), loopback: entrance.loopback };
     let identity = match rooms.identify.identify(&head.headers, peer, &policy) {
         Ok(identity) => identity,
-        Err(refused) => return refuse::unidentified(&refused),
+        Err(refused) => {
+            rooms.metrics.refused("unidentified");
+            return refuse::unidentified(&refused);
+        }
     };
     let visit = Arc::new(Visit::new(rooms, head, entrance, dialled, identity, policy));
     let answered = dispatch(rooms, &visit, body).await;
@@ -48,15 +55,16 @@ async fn dispatch(rooms: &Arc<Rooms>, visit: &Arc<Visit>, body: Body) -> Answere
         Intent::Write => write::write(rooms, visit, body).await,
         Intent::Poll => poll::poll(rooms, visit, body).await,
         _ if is_known_poll(rooms, visit) => poll::poll(rooms, visit, body).await,
+        Intent::Pass => pass::pass(rooms, visit, body, "no-rule").await,
+        Intent::Read if visit.mode == Mode::Pass => pass::pass(rooms, visit, body, "pass").await,
         // A part of an answer, or an answer to a body, is nothing to keep.
-        Intent::Read
-            if visit.mode != Mode::Pass
-                && !visit.headers.contains_key(header::RANGE)
-                && http_body::Body::is_end_stream(&body) =>
-        {
-            read::read(rooms, visit).await
+        Intent::Read if visit.headers.contains_key(header::RANGE) => {
+            pass::pass(rooms, visit, body, "range").await
         }
-        Intent::Read | Intent::Pass => pass::pass(rooms, visit, body).await,
+        Intent::Read if !http_body::Body::is_end_stream(&body) => {
+            pass::pass(rooms, visit, body, "body").await
+        }
+        Intent::Read => read::read(rooms, visit).await,
     }
 }
 

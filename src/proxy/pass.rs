@@ -1,7 +1,5 @@
 //! What armshield does not handle: streamed both ways, links led back, its budget kept to.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use http::{HeaderMap, Method, Response, StatusCode, header};
 
@@ -21,19 +19,8 @@ use super::{answer, splice};
 /// Up to this size a list is read before it is passed on, so that it keeps its `Content-Length`.
 const SMALL: u64 = 1 << 20;
 
-/// Passes a request.
-pub(super) async fn pass(rooms: &Arc<Rooms>, visit: &Visit, body: Body) -> Answered {
-    let reason = visit.asked.intent.as_str();
-    let reason = if reason == "read" { visit.mode.as_str() } else { "no-rule" };
-    through(rooms, visit, body, reason).await
-}
-
-/// Passes a read that cannot be cached, for this reason.
-pub(super) async fn bypass(rooms: &Arc<Rooms>, visit: &Visit, reason: &'static str) -> Answered {
-    through(rooms, visit, Body::empty(), reason).await
-}
-
-async fn through(rooms: &Arc<Rooms>, visit: &Visit, body: Body, reason: &'static str) -> Answered {
+/// Passes a request, for this reason.
+pub(super) async fn pass(rooms: &Rooms, visit: &Visit, body: Body, reason: &'static str) -> Answered {
     let mut notes = Notes::default();
     let entered = match send::enter(rooms, visit).await {
         Ok(entered) => entered,

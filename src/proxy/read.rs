@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::arm::Shape;
+use crate::body::Body;
 use crate::cache::{Ask, Entry, Judgement, Keyed, Tolerance, Why, judge};
 use crate::coalesce::{Asker, Ending, Phase};
 use crate::guard;
@@ -22,7 +23,7 @@ const LONGEST: Duration = Duration::from_secs(300);
 /// Answers a read.
 pub(super) async fn read(rooms: &Arc<Rooms>, visit: &Arc<Visit>) -> Answered {
     let Some(keyed) = key(rooms, visit) else {
-        return pass::bypass(rooms, visit, "variants").await;
+        return pass::pass(rooms, visit, Body::empty(), "variants").await;
     };
     let ask = ask(rooms, visit);
     match (find(rooms, visit, &keyed, &ask), visit.mode) {
@@ -176,7 +177,7 @@ async fn conclude(
         Fetched::Failed(failed) => failed.answered(visit, Notes::default()),
         Fetched::Large(large) => match Fetched::take_large(large).filter(|_| led) {
             Some(response) => pass::streamed(rooms, visit, response, "large", Notes::default()).await,
-            None => pass::bypass(rooms, visit, "large").await,
+            None => pass::pass(rooms, visit, Body::empty(), "large").await,
         },
         Fetched::Whole(whole) => {
             // The answer may have proven the token; a client has its own name from then on.
