@@ -13,6 +13,16 @@ pub fn arm_error(code: &str, message: &str) -> Bytes {
     json!({ "error": { "code": code, "message": message } }).to_string().into()
 }
 
+/// Whether a 404 says that the resource is not there. `SubscriptionNotFound` is what ARM tells callers of
+/// another tenant, whatever the subscription holds (ARM troubleshooting documentation).
+#[must_use]
+pub fn tells_of_resource(body: &[u8]) -> bool {
+    let body = serde_json::from_slice::<Value>(body).unwrap_or_default();
+    let error = body.as_object().and_then(|outer| field(outer, "error")?.as_object());
+    let code = error.map_or("", |error| text(error, "code")).to_ascii_lowercase();
+    !matches!(code.as_str(), "subscriptionnotfound" | "invalidsubscriptionid")
+}
+
 /// What ARM counts separately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {

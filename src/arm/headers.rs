@@ -51,6 +51,12 @@ fn until(date: &str, wall: Wall) -> Option<Duration> {
     Some(then.saturating_sub(wall.since_epoch()))
 }
 
+/// Whether a header asks to wait, in any of the forms [`retry_after`] reads.
+#[must_use]
+pub fn is_retry_after(name: &HeaderName) -> bool {
+    name == header::RETRY_AFTER || RETRY_AFTER_MS.iter().any(|known| name == known)
+}
+
 /// What `x-ms-ratelimit-remaining-resource` says: names of policies without their provider, and calls
 /// left. Comes as several headers or as one with commas (Compute throttling documentation).
 pub fn remaining(headers: &HeaderMap) -> impl Iterator<Item = (&str, u64)> {

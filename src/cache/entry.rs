@@ -83,8 +83,8 @@ impl Entry {
     pub fn weight(&self) -> usize {
         let headers: usize =
             self.parts.headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 64).sum();
-        let items = self.parts.document.as_ref().map_or(0, |document| document.items.len());
-        1024 + headers + self.parts.body.len() + items * 256
+        let document = self.parts.document.as_ref().map_or(0, |document| document.weight());
+        1024 + headers + self.parts.body.len() + document
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::{HeaderMap, HeaderValue, Response, header};
 
-use crate::arm::headers::{CACHE_STATUS, CLIENT_REQUEST_ID, RETURN_CLIENT_REQUEST_ID};
+use crate::arm::headers::{CACHE_STATUS, CLIENT_REQUEST_ID, RETURN_CLIENT_REQUEST_ID, is_retry_after};
 use crate::body::Body;
 use crate::cache::Entry;
 
@@ -27,9 +27,15 @@ pub(super) fn hit(
     response
 }
 
-/// The answer of a fetch that somebody else began.
-pub(super) fn collapsed(rooms: &Rooms, visit: &Visit, entry: &Entry) -> Response<Body> {
+/// The answer of a fetch that somebody else began; `own` are the headers of that exchange.
+pub(super) fn collapsed(rooms: &Rooms, visit: &Visit, entry: &Entry, own: &HeaderMap) -> Response<Body> {
     let mut response = repeated(rooms, visit, entry);
+    if !entry.parts.status.is_success() {
+        // How long to wait is part of an error, and holds for everybody who waited for this one.
+        for name in own.keys().filter(|name| is_retry_after(name)) {
+            response.headers_mut().insert(name, own[name].clone());
+        }
+    }
     status(response.headers_mut(), "armshield; fwd=miss; collapsed");
     response
 }

@@ -1,6 +1,5 @@
 //! Collects a body that has to be read before it can be passed on, within bounds.
 
-use std::collections::VecDeque;
 use std::io::Write;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -60,29 +59,27 @@ pub(super) enum Collected {
     Large(Body),
 }
 
-/// Reads a body of at most `most` bytes.
+/// Reads a body of at most `most` bytes. What is read is copied at once: pieces are slices of read
+/// buffers, which they would pin.
 ///
 /// # Errors
 /// When it breaks off.
 pub(super) async fn collect(mut body: Body, most: usize, fills: &Arc<Fills>) -> Result<Collected, BodyError> {
     let mut share = Share { fills: fills.clone(), taken: 0 };
-    let mut pieces: VecDeque<Bytes> = VecDeque::new();
-    let mut size = 0;
+    let told = body.size_hint().exact().and_then(|size| usize::try_from(size).ok());
+    let mut read = Vec::with_capacity(told.unwrap_or(0).min(most));
+    let mut fits = share.grow(read.capacity());
     while let Some(frame) = body.frame().await {
         let Ok(piece) = frame?.into_data() else { continue };
-        size += piece.len();
-        let fits = share.grow(piece.len());
-        pieces.push_back(piece);
-        if size > most || !fits {
-            return Ok(Collected::Large(Body::stream(Resumed { read: pieces, rest: body })));
+        let before = read.capacity();
+        read.extend_from_slice(&piece);
+        fits &= share.grow(read.capacity() - before);
+        if read.len() > most || !fits {
+            return Ok(Collected::Large(Body::stream(Resumed { read: read.into(), rest: body })));
         }
     }
-    // Pieces are slices of read buffers, which they would pin: one exact copy instead.
-    let mut whole = Vec::with_capacity(size);
-    for piece in &pieces {
-        whole.extend_from_slice(piece);
-    }
-    Ok(Collected::Whole(whole.into()))
+    read.shrink_to_fit();
+    Ok(Collected::Whole(read.into()))
 }
 
 /// Whether a body is coded with gzip and nothing else.
@@ -117,7 +114,7 @@ pub(super) fn decoding(body: Body) -> Body {
 
 /// What was read already, then the rest.
 struct Resumed {
-    read: VecDeque<Bytes>,
+    read: Bytes,
     rest: Body,
 }
 
@@ -129,9 +126,9 @@ impl HttpBody for Resumed {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
-        match self.read.pop_front() {
-            Some(piece) => Poll::Ready(Some(Ok(Frame::data(piece)))),
-            None => Pin::new(&mut self.rest).poll_frame(cx),
+        match std::mem::take(&mut self.read) {
+            read if read.is_empty() => Pin::new(&mut self.rest).poll_frame(cx),
+            read => Poll::Ready(Some(Ok(Frame::data(read)))),
         }
     }
 }

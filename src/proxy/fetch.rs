@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 
+use crate::arm::error::tells_of_resource;
 use crate::arm::{Document, Shape};
 use crate::body::Body;
 use crate::cache::{Ask, Entry, Key, Keyed, NotStored, Parts, lasting, storable};
@@ -171,6 +172,9 @@ async fn take_in(
     let (status, headers) = (response.status(), response.headers());
     let may_keep = storable(status, headers);
     let document = Document::parse(&body).ok().map(Arc::new);
+    if status == StatusCode::NOT_FOUND {
+        learn_absent(rooms, visit, &body, sent);
+    }
     let verdict = learn(rooms, visit, status, document.as_deref(), sent).await;
     let kept = may_keep.and_then(|()| judge(visit, document.as_deref(), verdict, &stamp, vouched));
     let entry = Arc::new(Entry::new(Parts {
@@ -211,6 +215,15 @@ fn judge(
     if vouched && stamp.is_current() { Ok(()) } else { Err(NotStored::Overtaken) }
 }
 
+/// Takes in that a resource is not there. That its subscription is none of the asker's says nothing about it.
+fn learn_absent(rooms: &Rooms, visit: &Visit, body: &[u8], sent: Sent) {
+    if let (Some(path), Some((_, Shape::Point))) = (&visit.asked.path, &visit.asked.kind)
+        && tells_of_resource(body)
+    {
+        rooms.scopes.not_found(path, visit.asked.family(), sent);
+    }
+}
+
 /// Takes in what an accepted answer tells about resources.
 async fn learn(
     rooms: &Rooms,
@@ -219,11 +232,8 @@ async fn learn(
     document: Option<&Document>,
     sent: Sent,
 ) -> Verdict {
-    let (Some(path), Some((_, shape))) = (&visit.asked.path, &visit.asked.kind) else { return Verdict::Keep };
+    let (Some(path), Some(_)) = (&visit.asked.path, &visit.asked.kind) else { return Verdict::Keep };
     let (query, family) = (visit.query(), visit.asked.family());
-    if status == StatusCode::NOT_FOUND && *shape == Shape::Point {
-        rooms.scopes.not_found(path, family, sent);
-    }
     let Some(document) = document.filter(|_| status == StatusCode::OK && !query.is_partial()) else {
         return Verdict::Keep;
     };

@@ -6,7 +6,7 @@ use http::{HeaderMap, Method, Response, StatusCode, header};
 use crate::arm::Document;
 use crate::body::Body;
 use crate::observe::Cache;
-use crate::rewrite::NextLinkBody;
+use crate::rewrite::{NextLinkBody, Way};
 use crate::upstream::hop;
 
 use super::collect::{Collected, collect};
@@ -28,7 +28,7 @@ pub(super) async fn pass(rooms: &Rooms, visit: &Visit, body: Body, reason: &'sta
     };
     notes.queue = entered.queued;
     let mut headers = visit.headers.clone();
-    if may_carry_links(visit) {
+    if way_back(rooms, visit).is_some() {
         // Links cannot be read in a coded body.
         headers.remove(header::ACCEPT_ENCODING);
     }
@@ -60,14 +60,14 @@ pub(super) async fn streamed(
     Answered::new(response, notes)
 }
 
-/// Whether the answer may be a list with a link that has to lead back.
-fn may_carry_links(visit: &Visit) -> bool {
-    visit.method == Method::GET && visit.is_reverse() && visit.way().is_some()
+/// Where the link of a list has to lead back to, if the answer may be a list with one.
+fn way_back<'a>(rooms: &Rooms, visit: &'a Visit) -> Option<Way<'a>> {
+    visit.way().filter(|way| visit.method == Method::GET && rooms.links.lead_anywhere(*way))
 }
 
 /// The answer with the link of a list leading back: small ones at once, others as they flow by.
 async fn led_back(rooms: &Rooms, visit: &Visit, response: Response<Body>) -> Response<Body> {
-    let Some(way) = visit.way().filter(|_| visit.method == Method::GET) else { return response };
+    let Some(way) = way_back(rooms, visit) else { return response };
     if response.status() != StatusCode::OK || !is_plain_json(response.headers()) {
         return response;
     }

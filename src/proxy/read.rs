@@ -8,6 +8,7 @@ use crate::body::Body;
 use crate::cache::{Ask, Entry, Judgement, Keyed, Tolerance, Why, judge};
 use crate::coalesce::{Asker, Ending, Phase};
 use crate::guard;
+use crate::identify::Token;
 use crate::observe::Cache;
 use crate::policy::Mode;
 
@@ -100,26 +101,53 @@ fn is_hidden(rooms: &Rooms, visit: &Visit, order: u64) -> bool {
 /// Joins a fetch or begins one, and answers with what it brings.
 async fn fetched(rooms: &Arc<Rooms>, visit: &Arc<Visit>, keyed: Keyed, ask: Ask, why: Why) -> Answered {
     let joins = |phase: &Phase<Mark>| may_join(rooms, visit, &ask, phase);
-    let Some((ended, led)) = share(rooms, visit, keyed.clone(), Some(ask), joins).await else {
+    let Some((ended, led)) = share(rooms, visit, keyed.clone(), lane(visit), Some(ask), joins).await else {
         return unfinished(visit);
     };
     match &*ended {
         Fetched::Landed => match find(rooms, visit, &keyed, &ask) {
             Ok(found) => hit(rooms, visit, &keyed, found),
             // It answered the one who began the fetch, and is not fresh enough for this one.
-            Err(why) => alone(rooms, visit, keyed, why).await,
+            Err(why) => again(rooms, visit, keyed, &ask, lane(visit), why).await,
         },
         // Another token's refusal says nothing about this one.
         Fetched::Whole(whole) if !led && is_refusal_of_another(whole, visit) => {
-            alone(rooms, visit, keyed, why).await
+            again(rooms, visit, keyed, &ask, Some(visit.identity.token), why).await
         }
         ended => conclude(rooms, visit, &keyed, ended, led, why).await,
     }
 }
 
+/// Asks once more, together with everybody else to whom the first answer was none.
+async fn again(
+    rooms: &Arc<Rooms>,
+    visit: &Arc<Visit>,
+    keyed: Keyed,
+    ask: &Ask,
+    among: Option<Token>,
+    why: Why,
+) -> Answered {
+    let joins = |phase: &Phase<Mark>| may_join(rooms, visit, ask, phase);
+    match share(rooms, visit, keyed.clone(), among, None, joins).await {
+        Some((ended, led)) => match &*ended {
+            Fetched::Landed => alone(rooms, visit, keyed, why).await,
+            Fetched::Whole(whole) if !led && is_refusal_of_another(whole, visit) => {
+                alone(rooms, visit, keyed, why).await
+            }
+            ended => conclude(rooms, visit, &keyed, ended, led, why).await,
+        },
+        None => unfinished(visit),
+    }
+}
+
+/// Among whom a visit shares its fetches: those ARM has not let in share with the very same token only.
+fn lane(visit: &Visit) -> Option<Token> {
+    (!visit.identity.is_vouched()).then_some(visit.identity.token)
+}
+
 /// Begins a fetch that was not under way when this was called.
 pub(super) async fn alone(rooms: &Arc<Rooms>, visit: &Arc<Visit>, keyed: Keyed, why: Why) -> Answered {
-    match share(rooms, visit, keyed.clone(), None, |_| false).await {
+    match share(rooms, visit, keyed.clone(), lane(visit), None, |_| false).await {
         Some((ended, led)) => conclude(rooms, visit, &keyed, &ended, led, why).await,
         None => unfinished(visit),
     }
@@ -130,11 +158,11 @@ async fn share(
     rooms: &Arc<Rooms>,
     visit: &Arc<Visit>,
     keyed: Keyed,
+    among: Option<Token>,
     may_have_landed: Option<Ask>,
     may_join: impl FnOnce(&Phase<Mark>) -> bool,
 ) -> Option<(Arc<Fetched>, bool)> {
-    let token = (!visit.identity.is_vouched()).then_some(visit.identity.token);
-    let question: Question = (keyed.key, token);
+    let question: Question = (keyed.key, among);
     let asker = Asker { priority: visit.identity.priority as u8, deadline: visit.started + LONGEST };
     let (own_rooms, own_visit) = (rooms.clone(), visit.clone());
     let ticket = rooms.flights.join(question, asker, may_join, move |flight| {
@@ -212,7 +240,7 @@ fn first(rooms: &Rooms, visit: &Visit, whole: &Whole, why: Why) -> Answered {
 /// The answer to one who joined.
 fn follower(rooms: &Rooms, visit: &Visit, whole: &Whole) -> Answered {
     let notes = Notes { cache: Cache::Collapsed, ..whole.notes };
-    Answered::new(answer::collapsed(rooms, visit, &whole.entry), notes)
+    Answered::new(answer::collapsed(rooms, visit, &whole.entry, &whole.own), notes)
 }
 
 /// Notes what a client is being shown: for the repeat rule, and as a base of writes to come.

@@ -77,6 +77,7 @@ pub(super) fn rated(rated: &Rated) -> Response<Body> {
 pub(super) fn unanswered(error: &SendError, writes: bool) -> Response<Body> {
     let status = match error.kind {
         Kind::HeadTimeout => StatusCode::GATEWAY_TIMEOUT,
+        Kind::Unread => StatusCode::BAD_REQUEST,
         Kind::Dns | Kind::Connect | Kind::Tls | Kind::NeverSent | Kind::Lost => StatusCode::BAD_GATEWAY,
     };
     let outcome = match (writes, error.may_have_reached()) {
@@ -90,6 +91,12 @@ pub(super) fn unanswered(error: &SendError, writes: bool) -> Response<Body> {
 /// ARM's answer broke off before it was whole.
 pub(super) fn broken(reason: &str) -> Response<Body> {
     refusal(StatusCode::BAD_GATEWAY, "BadGateway", &format!("ARM's answer broke off: {reason}."))
+}
+
+/// The client's own body broke off. Whoever left does not read this; who wrote bad chunks does.
+pub(super) fn unread(reason: &str) -> Response<Body> {
+    let message = format!("the request's body broke off: {reason}. ARM got no whole request.");
+    refusal(StatusCode::BAD_REQUEST, "BadRequest", &message)
 }
 
 /// A write whose task ended before its answer.

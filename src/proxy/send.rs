@@ -9,7 +9,7 @@ use crate::admit::{Answer, Closed, Place, Settled};
 use crate::body::{Body, BodyError};
 use crate::classify::Scope;
 use crate::identify::{Admitted, Rated, vouches};
-use crate::upstream::{Outbound, SendError};
+use crate::upstream::{Kind, Outbound, SendError};
 
 use super::collect::{Collected, collect, decode, is_gzip};
 use super::notes::{Answered, Notes};
@@ -66,6 +66,8 @@ pub(super) enum Failed {
     Unanswered(SendError),
     /// It broke off.
     Broken(BodyError),
+    /// The client's own body broke off before anything was sent.
+    Unread(BodyError),
 }
 
 impl Failed {
@@ -75,8 +77,12 @@ impl Failed {
         let (mut response, cause) = match self {
             Self::Closed(closed) => (refuse::closed(closed), "gate"),
             Self::Rated(rated) => (refuse::rated(rated), "unvouched"),
+            Self::Unanswered(error) if error.kind == Kind::Unread => {
+                (refuse::unread(&error.reason()), "body")
+            }
             Self::Unanswered(error) => (refuse::unanswered(error, writes), "upstream"),
             Self::Broken(error) => (refuse::broken(&error.to_string()), "upstream"),
+            Self::Unread(error) => (refuse::unread(&error.to_string()), "body"),
         };
         if visit.method == http::Method::GET {
             refuse::mark(response.headers_mut(), cause);
@@ -123,7 +129,9 @@ pub(super) async fn send(
     let began = rooms.clock.now();
     let answer = rooms.upstream.send(outbound).await.inspect_err(|error| {
         rooms.metrics.failed(error.kind.as_str());
-        tracing::warn!(reason = %error.reason(), "ARM did not answer");
+        if error.kind != Kind::Unread {
+            tracing::warn!(reason = %error, "ARM did not answer");
+        }
     });
     let mut response = answer.map_err(Failed::Unanswered)?;
     let head = rooms.clock.now().since(began);

@@ -79,7 +79,7 @@ async fn carry(rooms: &Rooms, visit: &Visit, body: Body) -> Answered {
             let reached = match &failed {
                 Failed::Unanswered(error) => error.may_have_reached(),
                 Failed::Broken(_) => true,
-                Failed::Closed(_) | Failed::Rated(_) => false,
+                Failed::Closed(_) | Failed::Rated(_) | Failed::Unread(_) => false,
             };
             fence.lift(if reached { Outcome::Unknown } else { Outcome::NeverSent }).await;
             failed.answered(visit, notes)
@@ -107,7 +107,7 @@ async fn guarded(rooms: &Rooms, visit: &Visit, body: Body) -> Result<(Body, Opti
         // Too large to be judged: it goes out as it came.
         Ok(Collected::Large(body)) => (body, None),
         // The client left before it had said what to write.
-        Err(error) => return Err(Failed::Broken(error)),
+        Err(error) => return Err(Failed::Unread(error)),
     };
     let choice = rooms.guard.choose(&guard::Write {
         client: visit.identity.client.bits(),

@@ -46,6 +46,14 @@ impl Links {
         Self { endpoint: Place::of(endpoint), cloud }
     }
 
+    /// Whether there is any link that leads back to who came this way: between ARM's own names none does.
+    #[must_use]
+    pub fn lead_anywhere(&self, dialled: Way<'_>) -> bool {
+        let is_arm = |host: &str| Cloud::of_host(host).is_some();
+        let to_arm = host_and_port(dialled.authority).is_some_and(|(host, _)| is_arm(&host));
+        !to_arm || self.endpoint.as_ref().is_some_and(|endpoint| !is_arm(&endpoint.host))
+    }
+
     /// The URL by which `url` leads to the name dialled; `None` where it stays as it is.
     #[must_use]
     pub fn lead_back(&self, url: &str, dialled: Way<'_>) -> Option<String> {
@@ -161,6 +169,7 @@ mod tests {
         for dialled in [REAL, regional] {
             check(&public(), dialled, "https://management.azure.com/a", None);
             check(&public(), dialled, "https://westus.management.azure.com/a", None);
+            assert!(!public().lead_anywhere(dialled) && public().lead_anywhere(OURS));
         }
     }
 
@@ -172,6 +181,7 @@ mod tests {
         check(&stand_in(), REAL, "https://management.azure.com/a", None);
         check(&stand_in(), OURS, "https://management.azure.com/a", Some("http://localhost:7788/a"));
         check(&stand_in(), OURS, "http://127.0.0.1:9998/a", None);
+        assert!(stand_in().lead_anywhere(OURS) && stand_in().lead_anywhere(REAL));
         check(&stand_in(), OURS, "http://127.0.0.1/a", None);
     }
 

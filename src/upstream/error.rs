@@ -23,6 +23,8 @@ pub enum Kind {
     Lost,
     /// The call left, and no answer began in time.
     HeadTimeout,
+    /// The request's own body broke off: its client left, or sent what is no body.
+    Unread,
 }
 
 impl Kind {
@@ -36,6 +38,7 @@ impl Kind {
             Self::NeverSent => "never_sent",
             Self::Lost => "lost",
             Self::HeadTimeout => "head_timeout",
+            Self::Unread => "unread",
         }
     }
 }
@@ -60,7 +63,7 @@ impl SendError {
     pub const fn may_have_reached(&self) -> bool {
         match self.kind {
             Kind::Dns | Kind::Connect | Kind::Tls | Kind::NeverSent => false,
-            Kind::Lost | Kind::HeadTimeout => true,
+            Kind::Lost | Kind::HeadTimeout | Kind::Unread => true,
         }
     }
 
@@ -92,6 +95,7 @@ impl fmt::Display for SendError {
             Kind::Lost => {
                 write!(f, "{target} may have got the call, but it was lost before an answer: {reason}")
             }
+            Kind::Unread => write!(f, "the request's body broke off: {reason}"),
             Kind::HeadTimeout => write!(f, "{target} got the call and did not answer: {reason}"),
         }
     }

@@ -32,6 +32,8 @@ pub(super) enum Fate {
     Broken,
     /// No answer began in time.
     Late,
+    /// Its own body broke off.
+    Unread,
 }
 
 pub(super) struct Failure {
@@ -45,6 +47,7 @@ impl Failure {
             Fate::Unsent(_) | Fate::Refused => Kind::NeverSent,
             Fate::Died | Fate::Broken => Kind::Lost,
             Fate::Late => Kind::HeadTimeout,
+            Fate::Unread => Kind::Unread,
         };
         SendError::new(kind, origin.target(), self.reason)
     }
@@ -121,7 +124,10 @@ async fn in_time(
         let deadline = progress.last() + within;
         tokio::select! {
             biased;
-            sent = &mut sending => return sent.map_err(Failure::from),
+            sent = &mut sending => return sent.map_err(|error| match progress.broken() {
+                Some(reason) => Failure { fate: Fate::Unread, reason: reason.into() },
+                None => Failure::from(error),
+            }),
             () = sleep_until(deadline) => if progress.last() + within <= Instant::now() {
                 let late = TooLate { what: "head of an answer", within };
                 return Err(Failure { fate: Fate::Late, reason: late.into() });

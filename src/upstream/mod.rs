@@ -232,7 +232,7 @@ impl Again {
         let safe = match fate {
             Fate::Refused => true,
             Fate::Died => self.0.as_ref().is_some_and(|copy| copy.method() == Method::GET),
-            Fate::Unsent(_) | Fate::Broken | Fate::Late => false,
+            Fate::Unsent(_) | Fate::Broken | Fate::Late | Fate::Unread => false,
         };
         self.0.take_if(|_| safe).map(|copy| copy.map(|()| Body::empty()))
     }

@@ -1,7 +1,7 @@
 //! A request body on its way out: handed on piece by piece, and seen to move.
 
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -10,22 +10,37 @@ use tokio::time::Instant;
 
 use crate::body::{Body, BodyError};
 
-/// When a call last moved on its way out. The deadline of its answer counts from there, or an upload that
-/// takes minutes would have none left.
+/// When a call last moved on its way out, and whether its body broke off. The deadline of its answer counts
+/// from there, or an upload that takes minutes would have none left.
 #[derive(Debug, Clone)]
-pub(super) struct Progress(Arc<Mutex<Instant>>);
+pub(super) struct Progress(Arc<Mutex<State>>);
+
+#[derive(Debug)]
+struct State {
+    last: Instant,
+    broken: Option<String>,
+}
 
 impl Progress {
     pub(super) fn begin() -> Self {
-        Self(Arc::new(Mutex::new(Instant::now())))
+        Self(Arc::new(Mutex::new(State { last: Instant::now(), broken: None })))
     }
 
     pub(super) fn last(&self) -> Instant {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state().last
     }
 
     pub(super) fn mark(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        self.state().last = Instant::now();
+    }
+
+    /// Why the body broke off, if it did: then its exchange failed for nothing the upstream did.
+    pub(super) fn broken(&self) -> Option<String> {
+        self.state().broken.clone()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// `body`, marking this whenever a piece of it is taken.
@@ -49,6 +64,9 @@ impl HttpBody for Upload {
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         let frame = std::task::ready!(Pin::new(&mut self.body).poll_frame(cx));
         self.progress.mark();
+        if let Some(Err(error)) = &frame {
+            self.progress.state().broken = Some(error.to_string());
+        }
         Poll::Ready(frame)
     }
 

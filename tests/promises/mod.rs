@@ -1,5 +1,12 @@
 //! The promises, each with tests named after it.
 
+mod bad_input;
 mod modes;
+mod p10_stop_when_told;
+mod p12_stay_in_the_path;
+mod p14_no_trace_of_secrets;
+mod p2_callers_apart;
 mod p3_read_your_writes;
+mod p4_no_late_fills;
 mod p7_no_lost_update;
+mod p9_one_call;

@@ -39,8 +39,9 @@ impl Modes {
                 of_arm.fetch_add(1, Ordering::Relaxed);
             }
             let (id, version) = (call.path(), of_arm.load(Ordering::Relaxed));
-            let body =
-                format!(r#"{{"id":"{id}","etag":"\"{version}\"","properties":{{"provisioningState":"Succeeded"}}}}"#);
+            let body = format!(
+                r#"{{"id":"{id}","etag":"\"{version}\"","properties":{{"provisioningState":"Succeeded"}}}}"#
+            );
             Reply::ok(body).with("etag", &format!("\"{version}\""))
         };
         let world = World::new(answers);
@@ -303,7 +304,10 @@ async fn a_mode_is_changed_while_it_runs_and_holds_for_the_next_request() {
 async fn a_request_under_way_keeps_the_mode_it_came_in() {
     let modes = Modes::new(Mode::Active);
     modes.az().get(&vm()).await;
-    modes.world.arm.answers(|call| Reply::ok(format!(r#"{{"id":"{}"}}"#, call.path())).after(Duration::from_secs(5)));
+    modes
+        .world
+        .arm
+        .answers(|call| Reply::ok(format!(r#"{{"id":"{}"}}"#, call.path())).after(Duration::from_secs(5)));
     let read = modes.az().begin("GET", &vms(), "");
     world::seconds(1).await;
     modes.switch(Mode::Pass, None);

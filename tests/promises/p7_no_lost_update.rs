@@ -197,7 +197,8 @@ async fn p7_the_answer_to_an_own_write_is_a_version_shown() {
 async fn p7_a_resource_is_the_same_in_any_case() {
     let arm = Guarded::new(3);
     arm.az().get(&vm().to_lowercase()).await;
-    let shouted = vm().replace("virtualMachines", "VIRTUALMACHINES").replace("resourceGroups", "resourcegroups");
+    let shouted =
+        vm().replace("virtualMachines", "VIRTUALMACHINES").replace("resourceGroups", "resourcegroups");
     arm.check_write(&arm.az(), "PUT", &shouted, "{}", Some("\"3\""), &seen(3)).await;
 }
 
@@ -209,8 +210,15 @@ async fn p7_the_tag_in_a_body_is_exact() {
     assert_eq!(arm.check_write(&arm.az(), "PUT", &vm(), body, Some("\"2\""), said).await.status, 412);
     arm.az().get(&vm()).await;
     assert_eq!(arm.check_write(&arm.az(), "PUT", &vm(), body, Some("\"2\""), said).await.status, 412);
-    arm.check_write(&arm.az(), "PATCH", &vm(), r#"{"etag":"\"3\""}"#, Some("\"3\""), &seen(3).replace("seen", "body"))
-        .await;
+    arm.check_write(
+        &arm.az(),
+        "PATCH",
+        &vm(),
+        r#"{"etag":"\"3\""}"#,
+        Some("\"3\""),
+        &seen(3).replace("seen", "body"),
+    )
+    .await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -438,7 +446,9 @@ async fn p7_versions_without_tags_are_not_guarded() {
 
 #[tokio::test(start_paused = true)]
 async fn p7_partial_bodies_show_no_version() {
-    for query in ["$select=id", "%24select=id", "$Select=id", "useResourceGraph=true", "UseResourceGraph=True"] {
+    for query in
+        ["$select=id", "%24select=id", "$Select=id", "useResourceGraph=true", "UseResourceGraph=True"]
+    {
         for question in [vm(), vms()] {
             let arm = Guarded::new(3);
             assert_eq!(arm.az().get(&format!("{question}&{query}")).await.status, 200);
@@ -528,7 +538,10 @@ async fn p7_a_412_is_arms_and_the_next_read_is_fresh() {
         let request = if own { request.header("if-match", "\"3\"") } else { request };
         let answer = arm.az().send(request, "{}").await.unwrap();
         assert_eq!(answer.status, 412);
-        assert_eq!(answer.text(), r#"{"error":{"code":"ConditionNotMet","message":"ConditionNotMet it is"}}"#);
+        assert_eq!(
+            answer.text(),
+            r#"{"error":{"code":"ConditionNotMet","message":"ConditionNotMet it is"}}"#
+        );
         assert_eq!(answer.header("x-ms-failure-cause"), Some("service"), "whose refusal this is");
         let source = if own { "client" } else { "seen" };
         assert_eq!(answer.guard(), format!(r#"source={source}, etag="\"3\"", result=conflict"#));

@@ -3,10 +3,16 @@
 
 pub mod arm;
 pub mod client;
+pub mod eras;
+pub mod origin;
+pub mod raw;
+pub mod resources;
+pub mod simulated;
 pub mod tokens;
 pub mod upstream;
 pub mod world;
 
 pub use arm::{Call, Reply};
 pub use client::{Answer, Client};
+pub use simulated::Simulated;
 pub use world::World;

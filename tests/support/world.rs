@@ -47,6 +47,14 @@ impl World {
         Self::around(clock, arm, proxy)
     }
 
+    /// A world whose upstream is not the scripted ARM but whatever `connect` leads to.
+    pub fn behind(policy: Policy, change: impl FnOnce(&mut Settings), connect: Arc<dyn Connect>) -> Self {
+        let clock = Clock::tokio(Wall::from_unix(EPOCH));
+        let arm = Arm::new(clock, |call| panic!("the scripted ARM was asked {call:?}"));
+        let proxy = Self::proxy(clock, policy, change, connect);
+        Self::around(clock, arm, proxy)
+    }
+
     /// A proxy that dials by `connect`.
     pub fn proxy(
         clock: Clock,

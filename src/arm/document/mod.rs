@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use super::Shape;
 pub use super::item::hash;
-use super::item::{Draft, Item, State};
+use super::item::{Draft, Item, Life, State};
 use super::json::{Key, Reader, Walk};
 
 /// A body that was understood.
@@ -91,6 +91,24 @@ impl Document {
             .map(|&at| &self.items[at as usize])
             .take_while(|item| item.hash == wanted)
             .find(|item| *item.id == *id && !id.is_empty())
+    }
+
+    /// The memory it takes, in bytes; about what an allocator gives for it.
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        const ALLOCATION: usize = 16;
+        let text = |text: &Option<Box<str>>| text.as_ref().map_or(0, |text| text.len() + ALLOCATION);
+        let one = |item: &Item| {
+            let Life { vm_id, unique_id, time_created } = &item.life;
+            size_of::<Item>()
+                + size_of::<u32>()
+                + (item.id.len() + 2 * ALLOCATION)
+                + item.etag.as_ref().map_or(0, |etag| etag.as_str().len() + 2 * ALLOCATION)
+                + text(vm_id)
+                + text(unique_id)
+                + text(time_created)
+        };
+        size_of::<Self>() + self.items.iter().map(one).sum::<usize>()
     }
 
     /// Whether a change to some item is under way.

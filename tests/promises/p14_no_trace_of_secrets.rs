@@ -1,0 +1,1 @@
+//! P14: tokens, signatures and keys leave no trace.
