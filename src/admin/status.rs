@@ -77,23 +77,20 @@ fn budgets(rooms: &Rooms) -> Value {
             })
         })
         .collect();
-    let counts = |counts: &crate::admit::PerKind| -> Value {
-        counts
-            .iter()
-            .map(|(kind, count)| (kind.to_owned(), json!(count)))
-            .collect::<serde_json::Map<_, _>>()
-            .into()
-    };
     json!({
         "gates_closed": gates,
         "in_flight": status.in_flight,
         "entered": status.counts.entered,
-        "refused": counts(&status.counts.refused),
-        "throttled": counts(&status.counts.throttled),
+        "refused": by_kind(status.counts.refused.iter()),
+        "throttled": by_kind(status.counts.throttled.iter()),
         "locks": status.counts.locks,
         "lost": status.counts.lost,
         "policies_learned": status.learned,
     })
+}
+
+fn by_kind(counts: impl Iterator<Item = (&'static str, u64)>) -> Value {
+    counts.map(|(kind, count)| (kind.to_owned(), json!(count))).collect::<serde_json::Map<_, _>>().into()
 }
 
 /// The values that are read when a scraper asks.

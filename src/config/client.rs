@@ -60,6 +60,9 @@ pub(super) fn apply(
         }
         seen.push(name.into());
         let words = client.words.as_ref();
+        if let Some(words) = words.filter(|words| words.get_ref().is_empty()) {
+            return Err(document.bad_value(words, "at least one word is needed"));
+        }
         if *name == *policy.other.name {
             if let Some(words) = words {
                 let reason = "this is the profile of clients that no word matches";
@@ -68,7 +71,7 @@ pub(super) fn apply(
             client.apply(Arc::make_mut(&mut policy.other));
         } else if let Some(known) = policy.profiles.iter_mut().find(|known| *known.name == *name) {
             client.apply(Arc::make_mut(known));
-        } else if words.is_none_or(|words| words.get_ref().is_empty()) {
+        } else if words.is_none() {
             return Err(document.bad(at, "no such client is built in, and a new one needs words"));
         } else {
             let mut new = Profile { name: name.into(), ..profile::other() };

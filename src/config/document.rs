@@ -55,7 +55,7 @@ impl Document<'_> {
     fn trail(&self, at: usize) -> Trail {
         let (root, _) = DeTable::parse_recoverable(self.text);
         let mut trail = Trail::default();
-        trail.follow(root.get_ref(), at);
+        let _ = trail.follow(root.get_ref(), at) || trail.guess(root.get_ref(), self.text, at);
         trail
     }
 }
@@ -89,6 +89,30 @@ impl Trail {
             }
             here
         })
+    }
+
+    /// Where no key is, as in broken TOML: the line begins with its key, the section is the one above.
+    fn guess(&mut self, root: &DeTable<'_>, text: &str, at: usize) -> bool {
+        let start = text.get(..at).unwrap_or_default().rfind('\n').map_or(0, |newline| newline + 1);
+        let line = text[start..].lines().next().unwrap_or_default();
+        let indent = line.len() - line.trim_start().len();
+        if self.follow(root, start + indent) {
+            return true;
+        }
+        let Some((key, _)) = line.split_once('=') else { return false };
+        let key = key.trim();
+        let is_key = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
+        if key.is_empty() || !key.bytes().all(is_key) {
+            return false;
+        }
+        if let Some(header) =
+            text[..start].rfind("\n[").map(|newline| newline + 1).or(text.starts_with('[').then_some(0))
+        {
+            let opened = text[header..].chars().take_while(|c| *c == '[').count();
+            self.follow(root, header + opened);
+        }
+        self.keys.push(key.to_owned());
+        true
     }
 
     fn descend(&mut self, value: &Spanned<DeValue<'_>>, at: usize) -> bool {

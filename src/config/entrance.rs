@@ -8,12 +8,12 @@ use toml::Spanned;
 
 use super::document::Document;
 use super::names::HostName;
-use super::values::{Count, Size, Text, Time, TimeOrZero, set, set_some};
+use super::values::{AtLeastKib, Count, Text, Time, TimeOrZero, set, set_some};
 use super::{BadConfiguration, configuration, pem};
 use crate::listen;
 
-/// The smallest `head_bytes`: hyper's buffers are no smaller.
-const SMALLEST_HEAD: usize = 8 * 1024;
+/// hyper's buffers are no smaller.
+type HeadSize = AtLeastKib<8>;
 
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields, expecting = "a section")]
@@ -22,7 +22,7 @@ pub(super) struct Listen {
     names: Option<Vec<Text<HostName>>>,
     allow_plain: Option<bool>,
     head_deadline: Option<Time>,
-    head_bytes: Option<Size>,
+    head_bytes: Option<HeadSize>,
     head_fields: Option<Count>,
     streams: Option<Count>,
     connections: Option<Count>,
@@ -50,7 +50,6 @@ impl Listen {
         set(&mut to.linger, self.linger);
         set(&mut to.drain, self.drain);
         set(&mut to.grace, self.grace);
-        to.head_bytes = to.head_bytes.max(SMALLEST_HEAD);
     }
 }
 

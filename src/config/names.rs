@@ -28,6 +28,11 @@ const TELLING: [&str; 19] = [
     "xms_mirid",
 ];
 
+/// What is wrong with one of several: which one, because their line is that of the list.
+fn wrong<T>(text: &str, how: &str) -> Result<T, String> {
+    Err(format!("{text:?}: {how}"))
+}
+
 /// A name that clients dial: a host, in lower case.
 pub(super) enum HostName {}
 
@@ -40,9 +45,9 @@ impl Kind for HostName {
         let is_address = inside.parse::<std::net::Ipv6Addr>().is_ok();
         let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
         if !is_address && (name.is_empty() || !name.bytes().all(fits)) {
-            Err("write names of hosts, without scheme, port and path".into())
+            wrong(text, "write names of hosts, without scheme, port and path")
         } else if Cloud::of_host(name).is_some() {
-            Err("names of ARM itself are known, and are not armshield's own".into())
+            wrong(text, "names of ARM itself are known, and are not armshield's own")
         } else {
             Ok(inside.to_ascii_lowercase())
         }
@@ -60,7 +65,7 @@ impl Kind for HeaderPattern {
         // RFC 9110 §5.6.2, without what `*` would have to mean a second time.
         let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'+-.^_`|~".contains(&byte);
         match named.is_empty() || !named.bytes().all(fits) {
-            true => Err("write names of header fields, with at most one * for any characters".into()),
+            true => wrong(text, "write names of header fields, with at most one * for any characters"),
             false => Ok(text.to_ascii_lowercase()),
         }
     }
@@ -76,7 +81,7 @@ impl Kind for Claim {
         match text {
             "" => Err("write names of claims".into()),
             _ if TELLING.contains(&text) => {
-                Err("this claim tells callers apart and cannot be ignored".into())
+                wrong(text, "this claim tells callers apart and cannot be ignored")
             }
             _ => Ok(text.to_owned()),
         }

@@ -118,12 +118,15 @@ impl Says<Option<Duration>> for TimeOrZero {
     }
 }
 
-/// Bytes, not 0: `"256MiB"`; a bare number counts bytes.
+/// Bytes, at least so many KiB and never 0: `"256MiB"`; a bare number counts bytes.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(try_from = "Written")]
-pub(super) struct Size(usize);
+pub(super) struct AtLeastKib<const KIB: usize>(usize);
 
-impl TryFrom<Written> for Size {
+/// Any size but 0.
+pub(super) type Size = AtLeastKib<0>;
+
+impl<const KIB: usize> TryFrom<Written> for AtLeastKib<KIB> {
     type Error = String;
 
     fn try_from(written: Written) -> Result<Self, String> {
@@ -143,12 +146,13 @@ impl TryFrom<Written> for Size {
         let bytes = bytes.and_then(|bytes| usize::try_from(bytes).ok()).filter(|bytes| *bytes <= 1 << 42);
         match bytes.ok_or(r#"write a size as "64KiB", "16MiB" or "1GiB""#)? {
             0 => Err("a size above 0 is needed".into()),
+            bytes if bytes < KIB << 10 => Err(format!("a size of at least {KIB}KiB is needed")),
             bytes => Ok(Self(bytes)),
         }
     }
 }
 
-impl Says<usize> for Size {
+impl<const KIB: usize> Says<usize> for AtLeastKib<KIB> {
     fn say(self) -> usize {
         self.0
     }

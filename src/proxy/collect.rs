@@ -14,6 +14,8 @@ use http_body_util::BodyExt;
 
 use crate::body::{Body, BodyError};
 
+/// How much is set aside for a body at once: who only announces a large one takes no more.
+const FIRST: usize = 256 << 10;
 /// How much of a coded body is decoded at a time, in coded bytes.
 const PIECE: usize = 4096;
 
@@ -67,7 +69,7 @@ pub(super) enum Collected {
 pub(super) async fn collect(mut body: Body, most: usize, fills: &Arc<Fills>) -> Result<Collected, BodyError> {
     let mut share = Share { fills: fills.clone(), taken: 0 };
     let told = body.size_hint().exact().and_then(|size| usize::try_from(size).ok());
-    let mut read = Vec::with_capacity(told.unwrap_or(0).min(most));
+    let mut read = Vec::with_capacity(told.unwrap_or(0).min(most).min(FIRST));
     let mut fits = share.grow(read.capacity());
     while let Some(frame) = body.frame().await {
         let Ok(piece) = frame?.into_data() else { continue };

@@ -12,6 +12,7 @@ mod journey;
 mod notes;
 mod pass;
 mod poll;
+mod purge;
 mod read;
 mod refuse;
 mod rooms;
@@ -29,6 +30,7 @@ use hyper::body::Incoming;
 use crate::body::Body;
 use crate::listen::{Entrance, Handler};
 
+pub use purge::NotPurged;
 pub use refuse::refusal;
 pub use rooms::{Parts, Rooms, Settings, Unbuilt};
 
