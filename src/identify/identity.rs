@@ -74,6 +74,12 @@ impl Identity {
         matches!(self.standing, Standing::Vouched)
     }
 
+    /// The client this is if its claims are true: for what takes effect only if ARM lets the token in.
+    #[must_use]
+    pub const fn claimed_client(&self) -> Client {
+        self.proven_client
+    }
+
     /// Whether the profile's configuration names the principal.
     pub(super) fn is_named(&self) -> bool {
         let Some((tid, oid)) = &self.credential.names else { return false };

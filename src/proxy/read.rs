@@ -208,9 +208,10 @@ async fn conclude(
             None => pass::pass(rooms, visit, Body::empty(), "large").await,
         },
         Fetched::Whole(whole) => {
-            // The answer may have proven the token; a client has its own name from then on.
-            let same = led || whole.token == visit.identity.token;
-            let client = if same { whole.client } else { visit.identity.client.bits() };
+            // The answer may have proven the token of those who joined as well; each is a client of its own.
+            let proven = whole.vouched && whole.token == visit.identity.token;
+            let client = if proven { visit.identity.claimed_client() } else { visit.identity.client };
+            let client = if led { whole.client } else { client.bits() };
             show(rooms, visit, keyed, &whole.entry, client);
             if led { first(rooms, visit, whole, why) } else { follower(rooms, visit, whole) }
         }
