@@ -230,6 +230,7 @@ async fn p7_only_the_bodys_own_tag_counts() {
         r#"{"etag":null}"#,
         r#"{"etag":""}"#,
         r#"{"etag":9}"#,
+        r#"{"ETag":"\"9\""}"#,
     ] {
         let arm = Guarded::new(3);
         arm.check_write(&arm.az(), "PUT", &vm(), body, None, NONE).await;
@@ -459,7 +460,6 @@ async fn p7_partial_bodies_show_no_version() {
 
 #[tokio::test(start_paused = true)]
 async fn p7_a_body_that_cannot_be_judged_passes_unchanged_and_unguarded() {
-    let deep = format!("{{\"a\":{}1{}}}", "[".repeat(10_000), "]".repeat(10_000));
     let huge = format!(r#"{{"a":"{}"}}"#, "x".repeat(5 << 20));
     for body in [
         "",
@@ -472,7 +472,6 @@ async fn p7_a_body_that_cannot_be_judged_passes_unchanged_and_unguarded() {
         r#"{"etag":"\"1\"","etag":"\"2\""}"#,
         r#"{"etag":"\"3\"","etag":null}"#,
         r#"{"etag":null,"etag":"\"3\""}"#,
-        &deep,
         &huge,
     ] {
         let arm = Guarded::new(3);
@@ -490,7 +489,7 @@ async fn p7_the_bytes_of_a_guarded_body_are_the_clients() {
     for body in [
         "{ \"location\" :\t\"eastus\",\r\n \"a\":1.0, \"b\":1e2, \"c\":\"\\u00e9\\/\", \"tags\":{\"b\":\"1\",\"a\":\"2\"}}\n",
         "\u{feff}{\"location\":\"eastus\"}",
-        r#"{"tags":{"a":"1"},"tags":{"a":"2"}}"#,
+        &format!("{{\"a\":{}1{}}}", "[".repeat(10_000), "]".repeat(10_000)),
     ] {
         let arm = Guarded::new(3);
         arm.az().get(&vm()).await;
@@ -629,7 +628,7 @@ async fn p7_in_a_race_the_second_write_is_refused_and_the_first_survives() {
         assert!(second.guard().starts_with("source=seen, ") && second.guard().ends_with("result=conflict"));
         assert!(second.json()["error"]["code"].is_string());
         let tags = one.get(&target).await.json()["tags"].clone();
-        assert_eq!(tags, json!({"one": "here"}), "{target}");
+        assert_eq!((&tags["one"], &tags["other"]), (&json!("here"), &json!(null)), "{target}");
         drop(world);
     }
     // Without the guard this race loses the first write, or the test would prove nothing.
@@ -638,6 +637,6 @@ async fn p7_in_a_race_the_second_write_is_refused_and_the_first_survives() {
         let (second, _world, one, target) = race(off, make).await;
         assert!((200..300).contains(&second.status), "{}", second.text());
         let tags = one.get(&target).await.json()["tags"].clone();
-        assert_eq!(tags, json!({"other": "here"}), "{target}");
+        assert_eq!((&tags["one"], &tags["other"]), (&json!(null), &json!("here")), "{target}");
     }
 }
