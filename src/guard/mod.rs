@@ -85,6 +85,17 @@ pub struct Choice {
     pub send: bool,
 }
 
+impl Choice {
+    /// What may be told to one whom ARM has not let in: no version that was shown to anybody.
+    #[must_use]
+    pub fn to_unproven(self) -> Self {
+        match self.source {
+            Source::Client | Source::Body | Source::None => self,
+            Source::Seen | Source::Evidence | Source::Ambiguous => Self { etag: None, ..self },
+        }
+    }
+}
+
 /// A write to a type whose rule asks for the guard.
 #[derive(Debug, Clone, Copy)]
 pub struct Write<'a> {

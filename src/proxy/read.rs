@@ -257,7 +257,10 @@ fn show(rooms: &Rooms, visit: &Visit, keyed: &Keyed, entry: &Entry, client: u128
             let question = guard::Question { key: keyed.question.short(), path: &parts.path };
             rooms.guard.show(client, &question, document, visit.profile().base_window);
         }
-        (_, 404) if *shape == Shape::Point => rooms.guard.end(client, &parts.path),
+        // Tokens that are not what they say are answered 401.
+        (_, 404) if *shape == Shape::Point => {
+            rooms.guard.end(visit.identity.claimed_client().bits(), &parts.path);
+        }
         _ => {}
     }
 }
