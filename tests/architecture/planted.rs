@@ -5,7 +5,8 @@ use super::complaints;
 #[test]
 fn sees_an_edge_however_it_is_written() {
     let check = |path: &str, snippet: &str, expected: &[&str]| {
-        let colour = "//! A doc.\npub enum Colour { Red }\npub struct Settings;".to_owned();
+        let colour =
+            "//! A doc.\npub enum Colour { Red }\npub struct Paint;\npub struct Settings;".to_owned();
         let files = [("src/guard/mod.rs".to_owned(), colour), (path.to_owned(), snippet.to_owned())];
         let found: Vec<_> =
             complaints(&files).iter().map(|c| c.rsplit(' ').next().unwrap().to_owned()).collect();
@@ -84,8 +85,8 @@ fn sees_an_edge_however_it_is_written() {
     // Rooms that may use a part of another.
     check(
         "src/config/mod.rs",
-        "use crate::{guard, guard::Settings as G}; fn f(_: guard::Settings, _: guard::Colour) {}",
-        &["guard::Colour"],
+        "use crate::{guard, guard::Settings as G}; fn f(_: guard::Settings, _: guard::Paint) {}",
+        &["guard::Paint"],
     );
     check(
         "src/config/mod.rs",
