@@ -7,7 +7,7 @@ use armshield::policy::{Policy, Rule};
 
 use crate::support::client::{AUTOSCALER, AZ, CCM};
 use crate::support::eras::address;
-use crate::support::shelf::{Shelf, list, resource};
+use crate::support::shelf::{list, resource};
 use crate::support::{Client, Reply, Simulated, World, simulated, world};
 
 const VM: &str = "CMP/virtualMachines/a";
