@@ -14,9 +14,9 @@ use crate::classify::Scope;
 use crate::coalesce::Flight;
 use crate::identify::Token;
 use crate::scopes::{Sent, Shown, Stamp, Verdict};
-use crate::upstream::hop;
 
-use super::collect::{Collected, collect, decode, decoding, is_gzip};
+use super::collect::{Collected, collect};
+use super::gunzip::{decode, decoding, is_gzip};
 use super::notes::Notes;
 use super::read;
 use super::rooms::Rooms;
@@ -125,7 +125,6 @@ async fn fetch_whole(
     let outbound = visit.outbound(rooms, headers, Body::empty(), false);
     let mut received = send::send(rooms, visit, entered, outbound).await?;
     notes.upstream = received.head;
-    hop::strip(received.response.headers_mut());
     match read_body(rooms, &mut received).await? {
         Collected::Large(body) => {
             rooms.metrics.not_stored(NotStored::Large.as_str());

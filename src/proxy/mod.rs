@@ -8,6 +8,7 @@ mod answer;
 mod collect;
 mod discovery;
 mod fetch;
+mod gunzip;
 mod journey;
 mod notes;
 mod pass;

@@ -133,7 +133,7 @@ async fn again(
     match share(rooms, visit, keyed.clone(), among, None, joins).await {
         Some((ended, led)) => match &*ended {
             Fetched::Landed => alone(rooms, visit, keyed, why).await,
-            Fetched::Whole(whole) if !led && is_refusal_of_another(whole, visit) => {
+            Fetched::Whole(whole) if !led && (is_refusal_of_another(whole, visit) || varies(&whole.own)) => {
                 alone(rooms, visit, keyed, why).await
             }
             ended => conclude(rooms, visit, &keyed, ended, led, why).await,
