@@ -43,12 +43,14 @@ pub(super) struct Known {
     former_tags: Vec<ETag>,
     former_lives: Vec<Life>,
     ended: Option<Ended>,
+    /// Nothing but a list has shown the present version: lists lag, and a point read corrects them.
+    listed: bool,
     pub(super) uniform: Option<bool>,
 }
 
 impl Known {
     /// A resource met for the first time.
-    pub(super) fn first(item: &Item, sent: Sent) -> Self {
+    pub(super) fn first(item: &Item, sent: Sent, point: bool) -> Self {
         Self {
             sent,
             etag: item.etag.clone(),
@@ -57,6 +59,7 @@ impl Known {
             former_tags: Vec::new(),
             former_lives: Vec::new(),
             ended: None,
+            listed: !point,
             uniform: item.uniform,
         }
     }
@@ -67,8 +70,10 @@ impl Known {
         let meaning = self.judge(item, later, point);
         match meaning {
             Meaning::Lag => {}
-            Meaning::Same | Meaning::News => self.take(item, sent.max(self.sent)),
-            Meaning::Unordered if later || self.is_overtaken_by(item) => self.take(item, sent.max(self.sent)),
+            Meaning::Same | Meaning::News => self.take(item, sent.max(self.sent), point),
+            Meaning::Unordered if later || self.is_overtaken_by(item) => {
+                self.take(item, sent.max(self.sent), point);
+            }
             Meaning::Unordered => {}
         }
         meaning
@@ -91,12 +96,14 @@ impl Known {
     fn judge(&self, item: &Item, later: bool, point: bool) -> Meaning {
         let unless_later = if later { Meaning::News } else { Meaning::Unordered };
         let former_life = self.former_lives.iter().any(|life| is_same(life, &item.life));
+        // A list that lags may have shown a version from before the first one known, and made that present.
+        let corrected = later && point && self.listed;
         if let Some(ended) = self.ended {
             let corrects = later && point && ended == Ended::NotFound;
             return if former_life && !corrects { Meaning::Lag } else { unless_later };
         }
         if item.life.differs(&self.life) {
-            return if former_life { Meaning::Lag } else { unless_later };
+            return if former_life && !corrected { Meaning::Lag } else { unless_later };
         }
         if let (Some(known), Some(seen)) = (&self.etag, &item.etag)
             && known != seen
@@ -106,7 +113,7 @@ impl Known {
                     let new_life = later && point && !is_same(&self.life, &item.life);
                     if new_life { Meaning::News } else { Meaning::Lag }
                 }
-                (None, None) if self.former_tags.contains(seen) => Meaning::Lag,
+                (None, None) if self.former_tags.contains(seen) && !corrected => Meaning::Lag,
                 _ => unless_later,
             };
         }
@@ -122,12 +129,14 @@ impl Known {
             && matches!((counter(&self.etag), counter(&item.etag)), (Some(known), Some(seen)) if seen > known)
     }
 
-    fn take(&mut self, item: &Item, sent: Sent) {
+    fn take(&mut self, item: &Item, sent: Sent, point: bool) {
         self.sent = sent;
         let new_life = item.life.differs(&self.life) || self.ended.take().is_some();
-        if new_life || (item.etag.is_some() && item.etag != self.etag) {
+        let moved = new_life || (item.etag.is_some() && item.etag != self.etag);
+        if moved {
             self.remember();
         }
+        self.listed = !point && (moved || self.listed);
         if new_life {
             (self.etag, self.life, self.uniform) = (None, Life::default(), None);
         }

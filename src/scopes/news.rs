@@ -76,29 +76,44 @@ impl Index {
         if let Some(mut known) = self.resources.get_mut(&item.id) {
             return known.meet(item, sent, point);
         }
-        self.resources.insert(item.id.clone(), Known::first(item, sent));
+        self.resources.insert(item.id.clone(), Known::first(item, sent, point));
         // What was forgotten, or never known, counts as different.
         Meaning::News
     }
 
-    /// The meaning of a whole list's ids, and whether one of those known before is missing.
-    fn meet_ids(&mut self, key: String, mut hashes: Vec<u64>, sent: Sent) -> (Meaning, bool) {
+    /// What a whole list's ids mean: which of them were not known, and whether one known before is missing.
+    fn meet_ids(&mut self, key: String, items: &[Item], sent: Sent) -> Option<Change> {
+        let mut hashes: Vec<u64> = items.iter().map(|item| item.hash).collect();
         hashes.sort_unstable();
         let Some(known) = self.lists.get(&key) else {
+            // What is missing from a list that filters nothing may have been known from elsewhere.
+            let missing = key.ends_with('\n');
             self.lists.insert(key, Ids { sent, hashes });
-            return (Meaning::News, false);
+            return Some(Change { meaning: Meaning::News, missing, appeared: Vec::new() });
         };
+        if known.hashes == hashes {
+            return None;
+        }
+        if sent <= known.sent {
+            return Some(Change { meaning: Meaning::Unordered, missing: true, appeared: Vec::new() });
+        }
         let missing = known.hashes.iter().any(|hash| hashes.binary_search(hash).is_err());
-        let (same, later) = (known.hashes == hashes, sent > known.sent);
-        if later {
-            self.lists.insert(key, Ids { sent, hashes });
-        }
-        match (same, later) {
-            (true, _) => (Meaning::Same, false),
-            (false, true) => (Meaning::News, missing),
-            (false, false) => (Meaning::Unordered, true),
-        }
+        let appeared = items.iter().filter(|item| known.hashes.binary_search(&item.hash).is_err());
+        let change = Change {
+            meaning: Meaning::News,
+            missing,
+            appeared: appeared.map(|item| item.id.clone()).collect(),
+        };
+        self.lists.insert(key, Ids { sent, hashes });
+        Some(change)
     }
+}
+
+/// What changed in the set of a list's ids.
+struct Change {
+    meaning: Meaning,
+    missing: bool,
+    appeared: Vec<Arc<str>>,
 }
 
 impl Scopes {
@@ -119,12 +134,19 @@ impl Scopes {
                     raised.push((meaning, Scope::of_item(&path, family)));
                 }
             }
-            if let Some(filter) = shown.whole.filter(|_| !point) {
-                let hashes = shown.document.items.iter().map(|item| item.hash).collect();
+            // A list that lags in what it shows does so in whom it shows.
+            if let Some(filter) = shown.whole.filter(|_| !point && !lag) {
                 let key = format!("{}\n{filter}", shown.path.as_str());
-                let (meaning, missing) = index.meet_ids(key, hashes, shown.sent);
-                if matches!(meaning, Meaning::News | Meaning::Unordered) {
-                    raised.push((meaning, of_list(shown.path, shown.family, missing)));
+                if let Some(change) = index.meet_ids(key, &shown.document.items, shown.sent) {
+                    raised.push((change.meaning, of_list(shown.path, shown.family, change.missing)));
+                    // Known before or not: a list of another place that does not show it is older.
+                    raised.extend(change.appeared.iter().filter_map(|id| {
+                        let path = ArmPath::parse(id).ok()?;
+                        let family = path.resource().map_or(shown.family, |(kind, _)| Family::of(&kind));
+                        let mut scopes = Scope::of_item(&path, family);
+                        scopes.retain(|scope| matches!(scope, Scope::Collections(..)));
+                        Some((change.meaning, scopes))
+                    }));
                 }
             }
         });
