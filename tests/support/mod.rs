@@ -8,6 +8,7 @@ pub mod origin;
 pub mod raw;
 pub mod resources;
 pub mod simulated;
+pub mod sockets;
 pub mod tokens;
 pub mod upstream;
 pub mod world;

@@ -8,10 +8,10 @@ use std::ops::Range;
 use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess};
 use serde_json::value::RawValue;
 
-use super::{ETag, Shape};
 pub use super::item::hash;
 use super::item::{Draft, Item, Life, State};
 use super::json::{Key, Reader, Walk};
+use super::{ETag, Shape};
 
 /// A body that was understood.
 #[derive(Debug, Clone, PartialEq, Eq)]
