@@ -8,7 +8,7 @@ use dashmap::DashMap;
 use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 
-use super::{Entry, Key, Settings};
+use super::{Entry, Key, NotStored, Settings};
 
 /// Entries by their keys.
 #[derive(Debug)]
@@ -78,26 +78,36 @@ impl Store {
         self.entries.get(key).map(|held| held.0.entry.clone())
     }
 
-    /// Keeps an entry. Entries of the same caller make room first where it fills more than its share.
-    pub fn put(&self, caller: u128, key: Key, entry: Arc<Entry>) {
+    /// Keeps an entry, unless one that was sent later stands in its place. Entries of the same caller make
+    /// room first where it fills more than its share.
+    ///
+    /// # Errors
+    /// Why it is not kept.
+    pub fn put(&self, caller: u128, key: Key, entry: Arc<Entry>) -> Result<(), NotStored> {
         let weight = entry.weight();
         if weight > self.share_max {
-            return;
+            return Err(NotStored::Large);
         }
         let share = self.shares.entry(caller).or_default().clone();
-        share.bytes.fetch_add(weight, Ordering::Relaxed);
-        let serial = entry.serial();
-        self.entries.insert(key, Held(Arc::new(Charged { entry, weight, share: share.clone() })));
-        share.order.lock().unwrap_or_else(PoisonError::into_inner).push_back((key, serial));
-        self.trim(&share);
-        if self.shares.len() > 4096 {
-            self.shares.retain(|_, share| share.bytes.load(Ordering::Relaxed) > 0);
+        let mut order = share.order.lock().unwrap_or_else(PoisonError::into_inner);
+        // A key is one caller's, so its order is also what keeps look and insertion together.
+        if self.entries.peek(&key).is_some_and(|held| held.0.entry.parts.sent > entry.parts.sent) {
+            return Err(NotStored::Overtaken);
         }
+        share.bytes.fetch_add(weight, Ordering::Relaxed);
+        order.push_back((key, entry.serial()));
+        self.entries.insert(key, Held(Arc::new(Charged { entry, weight, share: share.clone() })));
+        self.trim(&share, &mut order);
+        drop(order);
+        if self.shares.len() > 4096 {
+            // Its entries hold a share, and so does who is about to charge it.
+            self.shares.retain(|_, share| Arc::strong_count(share) > 1);
+        }
+        Ok(())
     }
 
     /// Lets a caller's oldest entries go until it fills no more than its share.
-    fn trim(&self, share: &Share) {
-        let mut order = share.order.lock().unwrap_or_else(PoisonError::into_inner);
+    fn trim(&self, share: &Share, order: &mut VecDeque<(Key, u64)>) {
         while share.bytes.load(Ordering::Relaxed) > self.share_max {
             let Some((key, serial)) = order.pop_front() else { return };
             self.entries.remove_if(&key, |held| held.0.entry.serial() == serial);
@@ -173,7 +183,7 @@ mod tests {
             let store = Store::new(&settings);
             for n in 0..4 {
                 let name = key(&format!("{n}"));
-                store.put(1, name, entry(&scopes, settings.entry_max));
+                store.put(1, name, entry(&scopes, settings.entry_max)).unwrap();
                 assert!(store.find(&name).is_some(), "{megabytes} MiB refused the largest entry");
             }
         }
@@ -185,7 +195,7 @@ mod tests {
         let settings = Settings { bytes: 4 << 20, entry_max: 1 << 20, ..Settings::default() };
         let store = Store::new(&settings);
         for n in 0..5000 {
-            store.put(n % 7, key(&format!("{n}")), entry(&scopes, 10_000));
+            store.put(n % 7, key(&format!("{n}")), entry(&scopes, 10_000)).unwrap();
         }
         assert!(store.bytes() <= 4 << 20, "{}", store.bytes());
         assert!(store.len() > 200);
@@ -197,10 +207,10 @@ mod tests {
         let settings = Settings { bytes: 4 << 20, entry_max: 1 << 18, ..Settings::default() };
         let store = Store::new(&settings);
         for n in 0..20 {
-            store.put(1, key(&format!("quiet-{n}")), entry(&scopes, 10_000));
+            store.put(1, key(&format!("quiet-{n}")), entry(&scopes, 10_000)).unwrap();
         }
         for n in 0..2000 {
-            store.put(2, key(&format!("noisy-{n}")), entry(&scopes, 10_000));
+            store.put(2, key(&format!("noisy-{n}")), entry(&scopes, 10_000)).unwrap();
         }
         let kept = (0..20).filter(|n| store.find(&key(&format!("quiet-{n}"))).is_some()).count();
         assert!(kept >= 19, "{kept} of 20 kept");
@@ -212,7 +222,7 @@ mod tests {
         let scopes = scopes();
         let store = Store::new(&Settings { bytes: 4 << 20, entry_max: 1 << 18, ..Settings::default() });
         for _ in 0..2000 {
-            store.put(1, key("same"), entry(&scopes, 10_000));
+            store.put(1, key("same"), entry(&scopes, 10_000)).unwrap();
         }
         let share = store.shares.get(&1).unwrap().clone();
         assert_eq!(share.bytes.load(Ordering::Relaxed) as u64, store.bytes());

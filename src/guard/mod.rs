@@ -7,6 +7,7 @@
 mod memory;
 mod report;
 
+use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -96,8 +97,8 @@ impl Choice {
     }
 }
 
-/// A write to a type whose rule asks for the guard.
-#[derive(Debug, Clone, Copy)]
+/// A write to a type whose rule asks for the guard. Debug output shows neither headers nor body.
+#[derive(Clone, Copy)]
 pub struct Write<'a> {
     /// Who writes.
     pub client: u128,
@@ -115,6 +116,17 @@ pub struct Write<'a> {
     pub window: Duration,
     /// What the guard may do.
     pub mode: GuardMode,
+}
+
+impl fmt::Debug for Write<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Write")
+            .field("method", self.method)
+            .field("path", self.path)
+            .field("api_version", &self.api_version)
+            .field("mode", &self.mode)
+            .finish_non_exhaustive()
+    }
 }
 
 /// What clients were shown.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use flate2::write::GzDecoder;
+use flate2::write::MultiGzDecoder;
 use http::{HeaderMap, header};
 use http_body::{Body as HttpBody, Frame};
 use http_body_util::BodyExt;
@@ -86,10 +86,12 @@ pub(super) async fn collect(mut body: Body, most: usize, fills: &Arc<Fills>) -> 
 
 /// Whether a body is coded with gzip and nothing else.
 pub(super) fn is_gzip(headers: &HeaderMap) -> bool {
-    headers.get(header::CONTENT_ENCODING).is_some_and(|coding| {
+    let mut codings = headers.get_all(header::CONTENT_ENCODING).iter();
+    let gzip = codings.next().is_some_and(|coding| {
         let coding = coding.as_bytes().trim_ascii();
         coding.eq_ignore_ascii_case(b"gzip") || coding.eq_ignore_ascii_case(b"x-gzip")
-    })
+    });
+    gzip && codings.next().is_none()
 }
 
 /// Decodes a whole body of at most `most` decoded bytes; a larger one is decoded as it is read.
@@ -97,7 +99,11 @@ pub(super) fn is_gzip(headers: &HeaderMap) -> bool {
 /// # Errors
 /// When it is no gzip.
 pub(super) fn decode(coded: Bytes, most: usize) -> Result<Collected, BodyError> {
-    let mut decoder = GzDecoder::new(Vec::new());
+    // Answers to HEAD, 304 and the like name the coding of a body they do not have.
+    if coded.is_empty() {
+        return Ok(Collected::Whole(coded));
+    }
+    let mut decoder = MultiGzDecoder::new(Vec::new());
     for piece in coded.chunks(PIECE) {
         decoder.write_all(piece)?;
         if decoder.get_ref().len() > most {
@@ -139,7 +145,7 @@ impl HttpBody for Resumed {
 struct Gunzip {
     source: Body,
     coded: Bytes,
-    decoder: Option<GzDecoder<Vec<u8>>>,
+    decoder: Option<MultiGzDecoder<Vec<u8>>>,
 }
 
 impl Gunzip {
@@ -178,7 +184,7 @@ impl HttpBody for Gunzip {
                 }
             }
             let piece = this.coded.split_to(this.coded.len().min(PIECE));
-            let decoder = this.decoder.get_or_insert_with(|| GzDecoder::new(Vec::new()));
+            let decoder = this.decoder.get_or_insert_with(|| MultiGzDecoder::new(Vec::new()));
             if let Err(error) = decoder.write_all(&piece) {
                 return Poll::Ready(Some(Err(error.into())));
             }

@@ -1,5 +1,6 @@
 //! A fetch: one call to ARM for everybody who asks the same, in a task of its own.
 
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -45,8 +46,7 @@ pub(super) enum Fetched {
     Failed(Failed),
 }
 
-/// An answer that was read.
-#[derive(Debug)]
+/// An answer that was read. Debug output shows no headers.
 pub(super) struct Whole {
     pub(super) entry: Arc<Entry>,
     /// The headers of the exchange, for the one who began it.
@@ -55,11 +55,15 @@ pub(super) struct Whole {
     pub(super) token: Token,
     /// Whether ARM let it in.
     pub(super) vouched: bool,
-    /// Who asked, as known since the answer.
-    pub(super) client: u128,
     /// Whether it was kept.
     pub(super) kept: Result<(), NotStored>,
     pub(super) notes: Notes,
+}
+
+impl fmt::Debug for Whole {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Whole").field("entry", &self.entry).field("kept", &self.kept).finish_non_exhaustive()
+    }
 }
 
 impl Fetched {
@@ -129,12 +133,12 @@ async fn fetch_whole(
             Ok(Fetched::Large(Mutex::new(Some(response))))
         }
         Collected::Whole(body) => {
-            let (token, vouched, client) = (visit.identity.token, received.vouched, received.client);
+            let (token, vouched) = (visit.identity.token, received.vouched);
             let (entry, own, kept) = take_in(rooms, visit, keyed, received, body, sent, stamp).await;
             if let Err(why) = kept {
                 rooms.metrics.not_stored(why.as_str());
             }
-            Ok(Fetched::Whole(Whole { entry, own, token, vouched, client, kept, notes }))
+            Ok(Fetched::Whole(Whole { entry, own, token, vouched, kept, notes }))
         }
     }
 }
@@ -187,9 +191,7 @@ async fn take_in(
         sent,
         stamp,
     }));
-    if kept.is_ok() {
-        rooms.store.put(visit.identity.caller.bits(), keyed.key, entry.clone());
-    }
+    let kept = kept.and_then(|()| rooms.store.put(visit.identity.caller.bits(), keyed.key, entry.clone()));
     (entry, response.into_parts().0.headers, kept)
 }
 

@@ -10,6 +10,7 @@ use crate::identify::Peer;
 use crate::listen::Entrance;
 use crate::observe::{Cache, Line};
 use crate::policy::Mode;
+use crate::upstream::hop;
 
 use super::notes::{Answered, Notes};
 use super::rooms::Rooms;
@@ -22,7 +23,7 @@ pub(super) async fn answer(
     request: Request<Body>,
     entrance: &Entrance,
 ) -> Response<Body> {
-    let (head, body) = request.into_parts();
+    let (mut head, body) = request.into_parts();
     if head.method == Method::CONNECT {
         return refuse::connect();
     }
@@ -34,6 +35,9 @@ pub(super) async fn answer(
             return refuse::misdialled(&refusal);
         }
     };
+    // What is of the client's connection only would not reach ARM, so nothing here may rest on it, and
+    // `Connection` may name no field of ours.
+    hop::strip(&mut head.headers);
     let policy = rooms.policy.load_full();
     let peer = Peer { ip: entrance.peer.ip(), loopback: entrance.loopback };
     let identity = match rooms.identify.identify(&head.headers, peer, &policy) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::arm::Shape;
 use crate::body::Body;
-use crate::cache::{Ask, Entry, Judgement, Keyed, Tolerance, Why, judge};
+use crate::cache::{Ask, Entry, Judgement, Keyed, Tolerance, Why, judge, varies};
 use crate::coalesce::{Asker, Ending, Phase};
 use crate::guard;
 use crate::identify::Token;
@@ -114,6 +114,8 @@ async fn fetched(rooms: &Arc<Rooms>, visit: &Arc<Visit>, keyed: Keyed, ask: Ask,
         Fetched::Whole(whole) if !led && is_refusal_of_another(whole, visit) => {
             again(rooms, visit, keyed, &ask, Some(visit.identity.token), why).await
         }
+        // ARM says it was made for its asker.
+        Fetched::Whole(whole) if !led && varies(&whole.own) => alone(rooms, visit, keyed, why).await,
         ended => conclude(rooms, visit, &keyed, ended, led, why).await,
     }
 }
@@ -208,11 +210,12 @@ async fn conclude(
             None => pass::pass(rooms, visit, Body::empty(), "large").await,
         },
         Fetched::Whole(whole) => {
-            // The answer may have proven the token of those who joined as well; each is a client of its own.
-            let proven = whole.vouched && whole.token == visit.identity.token;
-            let client = if proven { visit.identity.claimed_client() } else { visit.identity.client };
-            let client = if led { whole.client } else { client.bits() };
-            show(rooms, visit, keyed, &whole.entry, client);
+            // The answer may have proven the token; a client has its own name from then on. Clients with
+            // the same token are several all the same.
+            let identity = &visit.identity;
+            let proven = whole.vouched && whole.token == identity.token;
+            let client = if proven { identity.claimed_client() } else { identity.client };
+            show(rooms, visit, keyed, &whole.entry, client.bits());
             if led { first(rooms, visit, whole, why) } else { follower(rooms, visit, whole) }
         }
     }
