@@ -91,12 +91,13 @@ async fn serve(configuration: Configuration) -> Result<(), Failure> {
         tracing::info!(address = %health.local_addr(), "health and metrics are here");
         tokio::spawn(health.open(rooms.clone(), gate, ready.clone(), true));
     }
+    // Before anybody is told that it runs: whoever knows may stop it.
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     say(&format!("armshield listening on {}", listener.local_addr()));
     ready.set(true);
 
     let patience = listener.shared().settings().drain + listener.shared().settings().grace;
     let mut deadline = None;
-    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let stop = async {
         tokio::select! {
             _ = terminate.recv() => {}
