@@ -156,7 +156,7 @@ impl Rooms {
             refusals: Refusals::default(),
             variants: Variants::default(),
             guard: Guard::new(settings.guard.clone(), clock),
-            admit: Admit::new(settings.admit.clone(), clock),
+            admit: Admit::new(settings.admit, clock),
             operations: Operations::new(settings.operations.clone(), clock),
             metrics: Metrics::default(),
             writes: listen::Drain::new(),
