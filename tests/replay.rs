@@ -4,8 +4,7 @@
 //! set. Recordings have no times, so each is played twice: with a minute between exchanges, when no answer
 //! can come from memory, and with none, when some may and have to say the same all the same.
 
-// Without cargo's harness, clippy does not know a test.
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "helpers of tests are no tests to clippy")]
 
 #[allow(dead_code, unused_imports, unreachable_pub, reason = "each test uses what it needs")]
 mod support;
