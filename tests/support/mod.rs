@@ -9,6 +9,7 @@ pub mod raw;
 pub mod resources;
 pub mod shelf;
 pub mod simulated;
+pub mod sockets;
 pub mod tokens;
 pub mod upstream;
 pub mod world;
