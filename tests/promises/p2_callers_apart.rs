@@ -684,8 +684,8 @@ async fn p2_a_new_token_of_a_slowed_down_peer_still_gets_in() {
 
 #[tokio::test(start_paused = true)]
 async fn p2_claims_an_operator_calls_noise_merge_and_no_list_merges_principals() {
-    let mut policy = Policy::default();
-    policy.ignorable_claims = ["xms_new", "oid", "tid", "appid"].map(String::from).to_vec();
+    let ignorable_claims = ["xms_new", "oid", "tid", "appid"].map(String::from).to_vec();
+    let policy = Policy { ignorable_claims, ..Policy::default() };
     let world = World::with(policy, |_| {}, show);
     let real = world.client("real");
     real.get(&vm("a")).await;
