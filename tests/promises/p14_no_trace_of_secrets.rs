@@ -158,8 +158,8 @@ async fn over_http2(client: &Client, target: &str) -> Answer {
 
 fn assert_clean(what: &str, text: &str) {
     if let Some(at) = text.find(CANARY) {
-        let (from, to) = (text.floor_char_boundary(at.saturating_sub(200)), text.ceil_char_boundary(at + 60));
-        panic!("a secret in {what}: …{}…", &text[from..to]);
+        let around = &text.as_bytes()[at.saturating_sub(200)..text.len().min(at + 60)];
+        panic!("a secret in {what}: …{}…", String::from_utf8_lossy(around));
     }
     for token in ["real", "other"].map(secret_token) {
         let payload = token.split('.').nth(1).unwrap();
