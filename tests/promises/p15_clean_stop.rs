@@ -166,7 +166,13 @@ async fn p15_a_stop_under_load_fails_no_request() {
         Reply::ok(format!(r#"{{"id":"{}"}}"#, call.path()))
             .after(Duration::from_millis(call.number as u64 % 20))
     };
-    let mut running = Running::new(World::new(script), None, patient).await;
+    // One that is there all along keeps the others, who come and go, from being turned away.
+    let lingering = |settings: &mut Settings| {
+        patient(settings);
+        settings.drain = Duration::from_secs(60);
+        settings.linger = Duration::from_secs(60);
+    };
+    let mut running = Running::new(World::new(script), None, lingering).await;
     let client = running.world.client("a");
     let mut steady = running.connect().await;
     steady.ask(client.request("GET", VM), "").await.unwrap();
@@ -187,8 +193,6 @@ async fn p15_a_stop_under_load_fails_no_request() {
     sleep(Duration::from_millis(30)).await;
     running.stop();
     for worker in workers {
-        // One that is there all along, and now and then asks: the others come and go.
-        steady.ask(client.request("GET", VM), "").await.unwrap();
         within(20, worker).await.unwrap();
     }
     drop(steady);
