@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::support::arm::Ending;
 use crate::support::client::CCM;
 use crate::support::eras::{Eras, address, era};
 use crate::support::{Reply, World, world};
@@ -26,11 +27,11 @@ const fn from(sent: u64, answered: u64) -> Span {
 }
 
 /// A fetch and a write overlap; nobody who asks after the write's answer is shown the state the fetch saw.
-async fn check(fetch: Span, write: Span, read: &str) {
+async fn check(fetch: Span, write: Span, said: &Reply, read: &str) {
     let eras = Eras::default();
     let own = eras.clone();
     let takes = |span: Span| Duration::from_secs(span.answered - span.sent);
-    let mut fetches = 0;
+    let (mut fetches, reply) = (0, said.clone());
     let world = World::new(move |call| {
         if call.method == "GET" {
             fetches += 1;
@@ -39,7 +40,7 @@ async fn check(fetch: Span, write: Span, read: &str) {
         }
         // As late as can be: until then ARM shows the state from before.
         own.apply(call.at + takes(write));
-        Reply::ok("{}").after(takes(write))
+        reply.clone().after(takes(write))
     });
     let (az, writer) = (world.client("a"), world.client("a").with_agent(CCM));
     az.get(&address("NET/loadBalancers/l")).await;
@@ -56,7 +57,7 @@ async fn check(fetch: Span, write: Span, read: &str) {
         world::pass(Duration::from_millis(500)).await;
         if second >= write.answered {
             let answer = az.begin("GET", &address(read), "").await.unwrap();
-            let name = format!("{fetch:?} {write:?} {read} at {second}");
+            let name = format!("{fetch:?} {write:?} {} {read} at {second}", said.status);
             assert_eq!(era(&answer), 1, "{name}: {}", answer.cache());
         }
         world::pass(Duration::from_millis(500)).await;
@@ -85,9 +86,21 @@ async fn p4_whenever_a_fetch_and_a_write_overlap_the_fetch_answers_nobody_later(
         (from(1, 1), from(1, 1)),
         (from(0, 4), from(1, 1)),
     ];
+    let link = "http://arm.test/subscriptions/1/providers/Microsoft.Compute/locations/eastus/operations/o";
+    let answers = [
+        Reply::ok("{}"),
+        Reply::json(202, "").with("azure-asyncoperation", link),
+        // Applied or not: what drew a refusal is read afresh as well.
+        Reply::error(412, "PreconditionFailed"),
+        Reply::error(409, "Conflict"),
+        Reply::error(500, "InternalError"),
+        Reply::ok("").ending(Ending::Never),
+    ];
     for (fetch, write) in cases {
-        for read in READS {
-            check(fetch, write, read).await;
+        for said in &answers {
+            for read in READS {
+                check(fetch, write, said, read).await;
+            }
         }
     }
 }
@@ -197,7 +210,7 @@ async fn p4_a_slow_body_is_as_late_as_a_slow_head() {
             let body = format!(r#"{{"era":{}}}"#, own.at(call.at));
             let stalls = call.path().ends_with("/a") && call.number == 1;
             let reply = Reply::ok(body);
-            return if stalls { reply.ending(crate::support::arm::Ending::Stalled(3)) } else { reply };
+            return if stalls { reply.ending(Ending::Stalled(3)) } else { reply };
         }
         own.apply(call.at);
         Reply::ok("{}")
