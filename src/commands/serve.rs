@@ -93,8 +93,9 @@ async fn serve(configuration: Configuration) -> Result<(), Failure> {
     }
     // Before anybody is told that it runs: whoever knows may stop it.
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-    say(&format!("armshield listening on {}", listener.local_addr()));
+    // Ready before it is said: whoever reads the line may ask at once.
     ready.set(true);
+    say(&format!("armshield listening on {}", listener.local_addr()));
 
     let patience = listener.shared().settings().drain + listener.shared().settings().grace;
     let mut deadline = None;
