@@ -35,7 +35,7 @@ const MAY_USE: [(&str, &str); 24] = [
     ("upstream", "arm"),
     ("observe", "policy *::enum"),
     // Words become types where they are read: clouds, upstreams, the format of logs.
-    ("config", "arm policy upstream *::Settings *::enum"),
+    ("config", "arm policy upstream observe *::Settings"),
     (
         "proxy",
         "arm policy listen identify classify scopes cache coalesce guard admit operations rewrite upstream observe config",

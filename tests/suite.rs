@@ -2,6 +2,8 @@
 //!
 //! One binary: each test binary would link all of armshield again.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 mod binary;
 mod promises;
 #[allow(dead_code, unused_imports, unreachable_pub, reason = "each test uses what it needs")]

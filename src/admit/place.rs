@@ -11,8 +11,8 @@ use super::{Books, Closed, Ledger, Payer};
 use crate::classify::Call;
 use crate::clock::Moment;
 
-/// What came back.
-#[derive(Debug, Clone, Copy)]
+/// What came back. Debug output shows neither headers nor body.
+#[derive(Clone, Copy)]
 pub struct Answer<'a> {
     /// Its status.
     pub status: StatusCode,
@@ -20,6 +20,12 @@ pub struct Answer<'a> {
     pub headers: &'a HeaderMap,
     /// Its body. Read only of a 429, which without it says little.
     pub body: Option<&'a [u8]>,
+}
+
+impl fmt::Debug for Answer<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Answer").field("status", &self.status).finish_non_exhaustive()
+    }
 }
 
 /// What an answer means for those who ask next.

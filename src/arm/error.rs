@@ -188,6 +188,17 @@ mod tests {
     }
 
     #[test]
+    fn a_404_tells_of_the_resource_unless_the_subscription_is_not_the_callers() {
+        let check = |body: &str, tells| assert_eq!(tells_of_resource(body.as_bytes()), tells, "{body}");
+        check(r#"{"error":{"code":"ResourceNotFound","message":"x"}}"#, true);
+        check(r#"{"error":{"code":"ResourceGroupNotFound","message":"x"}}"#, true);
+        check("", true);
+        check(r#"{"error":{"code":"SubscriptionNotFound","message":"x"}}"#, false);
+        check(r#"{"error":{"code":"subscriptionNotFound"}}"#, false);
+        check(r#"{"error":{"code":"InvalidSubscriptionId"}}"#, false);
+    }
+
+    #[test]
     fn an_error_of_ours_has_arms_shape() {
         let body = arm_error("TooManyRequests", "say \"please\"");
         assert_eq!(body, r#"{"error":{"code":"TooManyRequests","message":"say \"please\""}}"#);

@@ -155,6 +155,15 @@ enum Tag<'de> {
 }
 
 impl Draft<'_> {
+    /// The tag, if it is not empty; `None` if there are two that differ.
+    pub(super) fn stated_etag(&self) -> Option<Option<ETag>> {
+        match &self.etag {
+            Tag::Ambiguous => None,
+            Tag::Absent => Some(None),
+            Tag::Told(tag) => Some(tag.as_deref().filter(|tag| !tag.is_empty()).map(ETag::from)),
+        }
+    }
+
     /// The item, written at `span`.
     pub(super) fn finish(self, span: Range<u32>) -> Item {
         let path = self.id.and_then(|id| ArmPath::parse(&id).ok());

@@ -1,13 +1,21 @@
 //! The query of an ARM request: names compare without case and without their encoding, values are kept.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use percent_encoding::percent_decode_str;
 
-/// The parts of a query, names folded and decoded, in the order in which they compare.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+/// The parts of a query, names folded and decoded, in the order in which they compare. Debug output shows
+/// no values: they can be signatures.
+#[derive(Clone, PartialEq, Eq, Default)]
 pub struct Query<'a> {
     parts: Vec<(Cow<'a, str>, &'a str)>,
+}
+
+impl fmt::Debug for Query<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.parts.iter().map(|(name, _)| name)).finish()
+    }
 }
 
 impl<'a> Query<'a> {

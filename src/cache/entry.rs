@@ -1,5 +1,6 @@
 //! An answer kept: ARM's bytes, what they depend on, and to whom they were shown.
 
+use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,8 +15,8 @@ use crate::scopes::{Sent, Stamp};
 /// How many clients an entry remembers having been shown to; every further one counts as having seen it.
 const SHOWN: usize = 64;
 
-/// What an answer consists of.
-#[derive(Debug, Clone)]
+/// What an answer consists of. Debug output shows neither headers nor body.
+#[derive(Clone)]
 pub struct Parts {
     /// Its status.
     pub status: StatusCode,
@@ -33,6 +34,17 @@ pub struct Parts {
     pub sent: Sent,
     /// What it depends on.
     pub stamp: Stamp,
+}
+
+impl fmt::Debug for Parts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Parts")
+            .field("status", &self.status)
+            .field("path", &self.path)
+            .field("bytes", &self.body.len())
+            .field("sent", &self.sent)
+            .finish_non_exhaustive()
+    }
 }
 
 /// An answer that may be given again.

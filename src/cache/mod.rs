@@ -17,7 +17,7 @@ pub use age::{Ask, Judgement, Tolerance, Why, judge};
 pub use entry::{Entry, Parts, lasting};
 pub use key::{Key, Keyed, Question, Variants};
 pub use refusal::Refusals;
-pub use storable::{NotStored, storable};
+pub use storable::{NotStored, storable, varies};
 pub use store::Store;
 
 /// What an operator may decide about the store.

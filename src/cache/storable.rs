@@ -56,16 +56,21 @@ pub fn storable(status: StatusCode, headers: &HeaderMap) -> Result<(), NotStored
     if has_directive(headers, "no-store") {
         return Err(NotStored::NoStore);
     }
-    let varies =
-        headers.get_all(header::VARY).iter().flat_map(|value| value.as_bytes().split(|byte| *byte == b','));
-    for name in varies {
-        let name = name.trim_ascii();
-        if !name.is_empty() && !name.eq_ignore_ascii_case(b"accept-encoding") {
-            return Err(NotStored::Vary);
-        }
+    if varies(headers) {
+        return Err(NotStored::Vary);
     }
     let json = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).is_some_and(is_json);
     if json { Ok(()) } else { Err(NotStored::NotJson) }
+}
+
+/// Whether an answer depends on more of its request than a key holds: then it is for its asker only.
+#[must_use]
+pub fn varies(headers: &HeaderMap) -> bool {
+    let names = headers.get_all(header::VARY).iter();
+    names
+        .flat_map(|value| value.as_bytes().split(|byte| *byte == b','))
+        .map(<[u8]>::trim_ascii)
+        .any(|name| !name.is_empty() && !name.eq_ignore_ascii_case(b"accept-encoding"))
 }
 
 fn is_json(content_type: &str) -> bool {

@@ -66,7 +66,7 @@ pub fn run() -> ExitCode {
         }
     };
     let loaded = match cli.command {
-        Command::Serve(common) => common.load().map(|configuration| serve::run(configuration)),
+        Command::Serve(common) => common.load().map(serve::run),
         Command::Check(common) => common.load().map(|configuration| check::run(&configuration)),
         Command::Probe(common) => common.load().map(|configuration| probe::run(&configuration)),
     };

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::{Instant, timeout_at};
 use tracing_subscriber::EnvFilter;
 
 use crate::admin::{Door, Gate, Readiness, Token};
@@ -90,11 +91,14 @@ async fn serve(configuration: Configuration) -> Result<(), Failure> {
         tracing::info!(address = %health.local_addr(), "health and metrics are here");
         tokio::spawn(health.open(rooms.clone(), gate, ready.clone(), true));
     }
-    say(&format!("armshield listening on {}", listener.local_addr()));
-    ready.set(true);
-
-    let grace = listener.shared().settings().grace;
+    // Before anybody is told that it runs: whoever knows may stop it.
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    // Ready before it is said: whoever reads the line may ask at once.
+    ready.set(true);
+    say(&format!("armshield listening on {}", listener.local_addr()));
+
+    let patience = listener.shared().settings().drain + listener.shared().settings().grace;
+    let mut deadline = None;
     let stop = async {
         tokio::select! {
             _ = terminate.recv() => {}
@@ -102,11 +106,13 @@ async fn serve(configuration: Configuration) -> Result<(), Failure> {
         }
         // Readiness falls first, so that nobody new is sent here.
         ready.set(false);
+        deadline = Some(Instant::now() + patience);
         tracing::info!("stopping: what is in flight is finished first");
     };
     let drained = listener.run(Proxy::new(rooms.clone()), stop).await;
-    // Writes whose clients are gone are carried to their end as well.
-    let writes_ended = tokio::time::timeout(grace, rooms.writes.empty()).await.is_ok();
+    // Writes whose clients are gone are carried to their end as well; they have as long as everybody else.
+    let deadline = deadline.unwrap_or_else(Instant::now);
+    let writes_ended = timeout_at(deadline, rooms.writes.empty()).await.is_ok();
     tracing::info!(cut = drained.cut, writes_ended, "stopped");
     Ok(())
 }

@@ -26,8 +26,8 @@ pub(super) fn set_some<T>(place: &mut Option<T>, stated: Option<impl Says<T>>) {
     }
 }
 
-impl Says<bool> for bool {
-    fn say(self) -> bool {
+impl Says<Self> for bool {
+    fn say(self) -> Self {
         self
     }
 }
@@ -205,7 +205,6 @@ pub(super) trait Kind {
 }
 
 /// A text of some kind, as what it says.
-
 pub(super) struct Text<K: Kind>(K::Value);
 
 impl<'de, K: Kind> Deserialize<'de> for Text<K> {
@@ -230,5 +229,37 @@ impl<K: Kind> Says<K::Value> for Text<K> {
 impl<T, S: Says<T>> Says<Vec<T>> for Vec<S> {
     fn say(self) -> Vec<T> {
         self.into_iter().map(Says::say).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_and_sizes_have_units_and_bare_numbers_have_usual_ones() {
+        #[derive(Deserialize)]
+        struct Read {
+            time: TimeOrZero,
+            size: Size,
+        }
+        for (time, millis, size, bytes) in [
+            ("'500ms'", 500, "'1B'", 1),
+            ("'30s'", 30_000, "'64KiB'", 64 << 10),
+            ("'10m'", 600_000, "'256MiB'", 256 << 20),
+            ("'2h'", 7_200_000, "'2GiB'", 2 << 30),
+            ("'1 d'", 86_400_000, "'1 KiB'", 1 << 10),
+            ("0", 0, "4096", 4096),
+            ("'0s'", 0, "'4TiB'", 0),
+            ("7", 7000, "1", 1),
+        ] {
+            let read: Result<Read, _> = toml::from_str(&format!("time = {time}\nsize = {size}"));
+            let Ok(read) = read else {
+                assert_eq!(bytes, 0, "{time} {size}");
+                continue;
+            };
+            let time: Duration = read.time.say();
+            assert_eq!((time, read.size.say()), (Duration::from_millis(millis), bytes));
+        }
     }
 }

@@ -7,13 +7,15 @@
 mod memory;
 mod report;
 
+use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use dashmap::DashMap;
-use http::{HeaderMap, Method, header};
+use http::{HeaderMap, HeaderValue, Method, header};
 
+use crate::arm::document::stated_etag;
 use crate::arm::{ArmPath, Document, ETag, api_version};
 use crate::clock::Clock;
 use crate::policy::GuardMode;
@@ -84,8 +86,19 @@ pub struct Choice {
     pub send: bool,
 }
 
-/// A write to a type whose rule asks for the guard.
-#[derive(Debug, Clone, Copy)]
+impl Choice {
+    /// What may be told to one whom ARM has not let in: no version that was shown to anybody.
+    #[must_use]
+    pub fn to_unproven(self) -> Self {
+        match self.source {
+            Source::Client | Source::Body | Source::None => self,
+            Source::Seen | Source::Evidence | Source::Ambiguous => Self { etag: None, ..self },
+        }
+    }
+}
+
+/// A write to a type whose rule asks for the guard. Debug output shows neither headers nor body.
+#[derive(Clone, Copy)]
 pub struct Write<'a> {
     /// Who writes.
     pub client: u128,
@@ -103,6 +116,17 @@ pub struct Write<'a> {
     pub window: Duration,
     /// What the guard may do.
     pub mode: GuardMode,
+}
+
+impl fmt::Debug for Write<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Write")
+            .field("method", self.method)
+            .field("path", self.path)
+            .field("api_version", &self.api_version)
+            .field("mode", &self.mode)
+            .finish_non_exhaustive()
+    }
 }
 
 /// What clients were shown.
@@ -165,12 +189,16 @@ impl Guard {
         if let Some(condition) = own_condition(write.headers) {
             return found(Source::Client, Some(condition), false);
         }
-        let Some(body) = write.body.and_then(|body| Document::parse(body).ok()) else {
+        let Some(stated) = write.body.and_then(|body| stated_etag(body).ok()) else {
             // A body that cannot be read cannot be judged: it goes out as it came.
             return found(Source::None, None, false);
         };
-        if let Some(etag) = body.items.first().and_then(|item| item.etag.clone()) {
-            return found(Source::Body, Some(etag), true);
+        if let Some(etag) = stated {
+            // A tag that no header can carry is no version of ARM's.
+            return match HeaderValue::from_str(etag.as_str()) {
+                Ok(_) => found(Source::Body, Some(etag), true),
+                Err(_) => found(Source::None, None, false),
+            };
         }
         let mut shown = self.versions(write);
         match shown.len() {

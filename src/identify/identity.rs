@@ -74,9 +74,9 @@ impl Identity {
         matches!(self.standing, Standing::Vouched)
     }
 
-    /// The unit of behaviour once ARM has let the token in: by the answer to this very request, say.
+    /// The client this is if its claims are true: for what takes effect only if ARM lets the token in.
     #[must_use]
-    pub const fn proven_client(&self) -> Client {
+    pub const fn claimed_client(&self) -> Client {
         self.proven_client
     }
 

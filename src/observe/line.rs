@@ -59,6 +59,8 @@ pub struct Line {
     pub path: String,
     /// What it was taken for.
     pub intent: &'static str,
+    /// The type addressed, in lower case; empty where the path names none.
+    pub kind: String,
     /// What ARM has said about its token.
     pub standing: &'static str,
     /// The status it was answered with.
@@ -96,6 +98,9 @@ impl Line {
         fields.text("method", self.method.as_str());
         fields.text("path", &self.path);
         fields.text("intent", self.intent);
+        if !self.kind.is_empty() {
+            fields.text("type", &self.kind);
+        }
         fields.text("standing", self.standing);
         fields.number("status", format_args!("{}", self.status));
         fields.number("bytes", format_args!("{}", self.bytes));
@@ -189,6 +194,7 @@ mod tests {
             method: http::Method::GET,
             path: path.into(),
             intent: "read",
+            kind: "microsoft.compute/virtualmachines".into(),
             standing: "vouched",
             status: 200,
             bytes: 12,
@@ -213,8 +219,8 @@ mod tests {
     fn a_line_tells_what_was_decided() {
         assert_eq!(
             written(&line("/subscriptions/s"), Format::Text),
-            "time=1800000000.000 profile=ccm method=GET path=/subscriptions/s intent=read standing=vouched \
-             status=200 bytes=12 cache=hit age=1.500 queue_ms=0.0 upstream_ms=0.0 total_ms=0.1\n"
+            "time=1800000000.000 profile=ccm method=GET path=/subscriptions/s intent=read \
+             type=microsoft.compute/virtualmachines standing=vouched status=200 bytes=12 cache=hit age=1.500 queue_ms=0.0 upstream_ms=0.0 total_ms=0.1\n"
         );
     }
 

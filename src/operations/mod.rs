@@ -6,6 +6,7 @@
 mod status;
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -65,11 +66,18 @@ impl Operation {
     }
 }
 
-/// What the answer to a write says it began.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+/// What the answer to a write says it began. Debug output shows no poll URL: they are signed.
+#[derive(Clone, PartialEq, Eq, Default)]
 pub struct Begun {
     polls: Vec<(String, Named)>,
     in_progress: bool,
+}
+
+impl fmt::Debug for Begun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let named: Vec<_> = self.polls.iter().map(|(_, named)| named).collect();
+        f.debug_struct("Begun").field("polls", &named).field("in_progress", &self.in_progress).finish()
+    }
 }
 
 impl Begun {
@@ -106,8 +114,7 @@ fn target_of(url: &str) -> Option<String> {
     Some(uri.path_and_query()?.as_str().to_owned())
 }
 
-/// Operations under way.
-#[derive(Debug)]
+/// Operations under way. Debug output shows no poll URL: they are signed.
 pub struct Operations {
     settings: Settings,
     clock: Clock,
@@ -115,6 +122,12 @@ pub struct Operations {
     /// Operations without a poll URL, by the resource whose state will tell their end.
     shown: DashMap<Arc<str>, Vec<Arc<Operation>>>,
     order: Mutex<VecDeque<(String, Moment)>>,
+}
+
+impl fmt::Debug for Operations {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Operations").field("under_way", &self.len()).finish_non_exhaustive()
+    }
 }
 
 impl Operations {

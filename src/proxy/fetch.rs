@@ -1,5 +1,6 @@
 //! A fetch: one call to ARM for everybody who asks the same, in a task of its own.
 
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -13,9 +14,9 @@ use crate::classify::Scope;
 use crate::coalesce::Flight;
 use crate::identify::Token;
 use crate::scopes::{Sent, Shown, Stamp, Verdict};
-use crate::upstream::hop;
 
-use super::collect::{Collected, collect, decode, decoding, is_gzip};
+use super::collect::{Collected, collect};
+use super::gunzip::{decode, decoding, is_gzip};
 use super::notes::Notes;
 use super::read;
 use super::rooms::Rooms;
@@ -45,8 +46,7 @@ pub(super) enum Fetched {
     Failed(Failed),
 }
 
-/// An answer that was read.
-#[derive(Debug)]
+/// An answer that was read. Debug output shows no headers.
 pub(super) struct Whole {
     pub(super) entry: Arc<Entry>,
     /// The headers of the exchange, for the one who began it.
@@ -58,6 +58,12 @@ pub(super) struct Whole {
     /// Whether it was kept.
     pub(super) kept: Result<(), NotStored>,
     pub(super) notes: Notes,
+}
+
+impl fmt::Debug for Whole {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Whole").field("entry", &self.entry).field("kept", &self.kept).finish_non_exhaustive()
+    }
 }
 
 impl Fetched {
@@ -119,7 +125,6 @@ async fn fetch_whole(
     let outbound = visit.outbound(rooms, headers, Body::empty(), false);
     let mut received = send::send(rooms, visit, entered, outbound).await?;
     notes.upstream = received.head;
-    hop::strip(received.response.headers_mut());
     match read_body(rooms, &mut received).await? {
         Collected::Large(body) => {
             rooms.metrics.not_stored(NotStored::Large.as_str());

@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 
+use http::request::Parts;
 use http::{Method, Request, Response, header};
 
-use crate::body::{Body, How};
+use crate::body::Body;
 use crate::classify::Intent;
 use crate::identify::Peer;
 use crate::listen::Entrance;
-use crate::observe::{Cache, Line};
 use crate::policy::Mode;
+use crate::upstream::hop;
 
-use super::notes::{Answered, Notes};
+use super::account::{Away, finish, turned_away};
+use super::notes::Answered;
 use super::rooms::Rooms;
 use super::visit::Visit;
 use super::{discovery, pass, poll, read, refuse, write};
@@ -23,29 +25,36 @@ pub(super) async fn answer(
     entrance: &Entrance,
 ) -> Response<Body> {
     let (head, body) = request.into_parts();
-    if head.method == Method::CONNECT {
-        return refuse::connect();
-    }
-    let dialled = match entrance.dialled(&rooms.settings.listen, &head) {
-        Ok(dialled) => dialled,
-        Err(refusal) => {
-            rooms.metrics.refused("misdialled");
-            tracing::debug!(%refusal, peer = %entrance.peer, "a request was refused");
-            return refuse::misdialled(&refusal);
+    let (method, path) = (head.method.clone(), head.uri.path().to_owned());
+    match welcome(rooms, head, entrance) {
+        Ok(visit) => {
+            let visit = Arc::new(visit);
+            let answered = dispatch(rooms, &visit, body).await;
+            finish(rooms, &visit, answered)
         }
-    };
+        Err(away) => turned_away(rooms, method, path, away),
+    }
+}
+
+/// Finds out who came how, and what they want.
+fn welcome(rooms: &Rooms, mut head: Parts, entrance: &Entrance) -> Result<Visit, Box<Away>> {
+    let away = |cause, response| Box::new(Away { cause, response });
+    if head.method == Method::CONNECT {
+        return Err(away("connect", refuse::connect()));
+    }
+    let dialled = entrance
+        .dialled(&rooms.settings.listen, &head)
+        .map_err(|refusal| away("misdialled", refuse::misdialled(&refusal)))?;
+    // What is of the client's connection only would not reach ARM, so nothing here may rest on it, and
+    // `Connection` may name no field of ours.
+    hop::strip(&mut head.headers);
     let policy = rooms.policy.load_full();
     let peer = Peer { ip: entrance.peer.ip(), loopback: entrance.loopback };
-    let identity = match rooms.identify.identify(&head.headers, peer, &policy) {
-        Ok(identity) => identity,
-        Err(refused) => {
-            rooms.metrics.refused("unidentified");
-            return refuse::unidentified(&refused);
-        }
-    };
-    let visit = Arc::new(Visit::new(rooms, head, entrance, dialled, identity, policy));
-    let answered = dispatch(rooms, &visit, body).await;
-    finish(rooms, &visit, answered)
+    let identity = rooms
+        .identify
+        .identify(&head.headers, peer, &policy)
+        .map_err(|refused| away("unidentified", refuse::unidentified(&refused)))?;
+    Ok(Visit::new(rooms, head, entrance, dialled, identity, policy))
 }
 
 async fn dispatch(rooms: &Arc<Rooms>, visit: &Arc<Visit>, body: Body) -> Answered {
@@ -71,43 +80,4 @@ async fn dispatch(rooms: &Arc<Rooms>, visit: &Arc<Visit>, body: Body) -> Answere
 /// Whether some write's answer named this very address as the one to poll.
 fn is_known_poll(rooms: &Rooms, visit: &Visit) -> bool {
     visit.method == Method::GET && rooms.operations.polled(&visit.target).is_some()
-}
-
-/// Sees to it that the request is counted and logged when its answer ends.
-fn finish(rooms: &Arc<Rooms>, visit: &Arc<Visit>, answered: Answered) -> Response<Body> {
-    let Answered { response, notes } = answered;
-    let (rooms, visit) = (rooms.clone(), visit.clone());
-    let status = response.status().as_u16();
-    response.map(|body| {
-        body.then(move |end| {
-            let line = line(&rooms, &visit, status, notes, end.bytes, end.how == How::Complete);
-            rooms.metrics.count(&line);
-            rooms.log.add(&line);
-        })
-    })
-}
-
-fn line(rooms: &Rooms, visit: &Visit, status: u16, notes: Notes, bytes: u64, complete: bool) -> Line {
-    let cache = match (visit.method == Method::GET, notes.cache) {
-        (true, Cache::None) => Cache::Bypass(visit.asked.intent.as_str()),
-        (_, cache) => cache,
-    };
-    Line {
-        time: rooms.clock.wall(),
-        profile: visit.profile().name.clone(),
-        method: visit.method.clone(),
-        path: visit.path().to_owned(),
-        intent: visit.asked.intent.as_str(),
-        standing: visit.identity.standing.as_str(),
-        status,
-        bytes,
-        complete,
-        cache,
-        guard: notes.guard,
-        queue: notes.queue,
-        upstream: notes.upstream,
-        total: rooms.clock.now().since(visit.started),
-        refused: notes.refused,
-        correlation: visit.correlation(),
-    }
 }

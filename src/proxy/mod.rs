@@ -4,10 +4,12 @@
 //! of rooms, because each step needs the value of the step before. Rooms do not call each other: what one
 //! says to another is said here.
 
+mod account;
 mod answer;
 mod collect;
 mod discovery;
 mod fetch;
+mod gunzip;
 mod journey;
 mod notes;
 mod pass;

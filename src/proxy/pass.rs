@@ -7,7 +7,6 @@ use crate::arm::Document;
 use crate::body::Body;
 use crate::observe::Cache;
 use crate::rewrite::{NextLinkBody, Way};
-use crate::upstream::hop;
 
 use super::collect::{Collected, collect};
 use super::notes::{Answered, Notes};
@@ -51,7 +50,6 @@ pub(super) async fn streamed(
     mut notes: Notes,
 ) -> Answered {
     let mut response = led_back(rooms, visit, response).await;
-    hop::strip(response.headers_mut());
     splice::headers(rooms, visit, response.headers_mut());
     if visit.method == Method::GET {
         notes.cache = Cache::Bypass(reason);

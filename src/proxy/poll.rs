@@ -2,15 +2,12 @@
 
 use std::sync::Arc;
 
-use http::Response;
-
 use crate::body::Body;
 use crate::observe::Cache;
 use crate::operations::{Progress, read};
 use crate::policy::Family;
-use crate::upstream::hop;
 
-use super::collect::{Collected, collect, decode, is_gzip};
+use super::collect::peek;
 use super::notes::{Answered, Notes};
 use super::rooms::Rooms;
 use super::visit::Visit;
@@ -37,8 +34,9 @@ pub(super) async fn poll(rooms: &Arc<Rooms>, visit: &Visit, body: Body) -> Answe
     let mut response = received.into_streamed();
     if let Some((operation, named)) = known {
         let status = response.status().as_u16();
-        let progress = match read_status(rooms, &mut response).await {
-            Ok(body) => read(named, status, &body),
+        let progress = match peek(&mut response, STATUS, &rooms.fills).await {
+            // One too large to be a status is none.
+            Ok(body) => read(named, status, &body.unwrap_or_default()),
             Err(error) => return send::Failed::Broken(error).answered(visit, notes),
         };
         if let Progress::Ended { well } = progress {
@@ -50,29 +48,7 @@ pub(super) async fn poll(rooms: &Arc<Rooms>, visit: &Visit, body: Body) -> Answe
         }
         rooms.operations.answered(&operation, progress).await;
     }
-    hop::strip(response.headers_mut());
     splice::headers(rooms, visit, response.headers_mut());
     answer::status(response.headers_mut(), "armshield; fwd=bypass; detail=poll");
     Answered::new(response, notes)
-}
-
-/// Reads the body of a poll's answer and puts it back as it came. One too large to be a status is none.
-async fn read_status(
-    rooms: &Rooms,
-    response: &mut Response<Body>,
-) -> Result<bytes::Bytes, crate::body::BodyError> {
-    let body = std::mem::replace(response.body_mut(), Body::empty());
-    match collect(body, STATUS, &rooms.fills).await? {
-        Collected::Whole(bytes) => {
-            *response.body_mut() = Body::full(bytes.clone());
-            match is_gzip(response.headers()).then(|| decode(bytes.clone(), STATUS)) {
-                Some(Ok(Collected::Whole(plain))) => Ok(plain),
-                _ => Ok(bytes),
-            }
-        }
-        Collected::Large(body) => {
-            *response.body_mut() = body;
-            Ok(bytes::Bytes::new())
-        }
-    }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::arm::Shape;
 use crate::body::Body;
-use crate::cache::{Ask, Entry, Judgement, Keyed, Tolerance, Why, judge};
+use crate::cache::{Ask, Entry, Judgement, Keyed, Tolerance, Why, judge, varies};
 use crate::coalesce::{Asker, Ending, Phase};
 use crate::guard;
 use crate::identify::Token;
@@ -114,6 +114,8 @@ async fn fetched(rooms: &Arc<Rooms>, visit: &Arc<Visit>, keyed: Keyed, ask: Ask,
         Fetched::Whole(whole) if !led && is_refusal_of_another(whole, visit) => {
             again(rooms, visit, keyed, &ask, Some(visit.identity.token), why).await
         }
+        // ARM says it was made for its asker.
+        Fetched::Whole(whole) if !led && varies(&whole.own) => alone(rooms, visit, keyed, why).await,
         ended => conclude(rooms, visit, &keyed, ended, led, why).await,
     }
 }
@@ -131,7 +133,7 @@ async fn again(
     match share(rooms, visit, keyed.clone(), among, None, joins).await {
         Some((ended, led)) => match &*ended {
             Fetched::Landed => alone(rooms, visit, keyed, why).await,
-            Fetched::Whole(whole) if !led && is_refusal_of_another(whole, visit) => {
+            Fetched::Whole(whole) if !led && (is_refusal_of_another(whole, visit) || varies(&whole.own)) => {
                 alone(rooms, visit, keyed, why).await
             }
             ended => conclude(rooms, visit, &keyed, ended, led, why).await,
@@ -212,7 +214,7 @@ async fn conclude(
             // the same token are several all the same.
             let identity = &visit.identity;
             let proven = whole.vouched && whole.token == identity.token;
-            let client = if proven { identity.proven_client() } else { identity.client };
+            let client = if proven { identity.claimed_client() } else { identity.client };
             show(rooms, visit, keyed, &whole.entry, client.bits());
             if led { first(rooms, visit, whole, why) } else { follower(rooms, visit, whole) }
         }
@@ -258,7 +260,10 @@ fn show(rooms: &Rooms, visit: &Visit, keyed: &Keyed, entry: &Entry, client: u128
             let question = guard::Question { key: keyed.question.short(), path: &parts.path };
             rooms.guard.show(client, &question, document, visit.profile().base_window);
         }
-        (_, 404) if *shape == Shape::Point => rooms.guard.end(client, &parts.path),
+        // Tokens that are not what they say are answered 401.
+        (_, 404) if *shape == Shape::Point => {
+            rooms.guard.end(visit.identity.claimed_client().bits(), &parts.path);
+        }
         _ => {}
     }
 }

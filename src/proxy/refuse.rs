@@ -85,7 +85,7 @@ pub(super) fn unanswered(error: &SendError, writes: bool) -> Response<Body> {
         (true, false) => " The write was not sent.",
         (false, _) => "",
     };
-    refusal(status, code_of(status), &format!("{}.{outcome}", error.reason()))
+    refusal(status, code_of(status), &format!("{error}.{outcome}"))
 }
 
 /// ARM's answer broke off before it was whole.

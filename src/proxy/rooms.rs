@@ -127,7 +127,12 @@ pub struct Rooms {
     /// Writes under way, for a stop to wait for: their clients may be gone.
     pub writes: listen::Drain,
     pub(super) flights: Flights<Question, Mark, Arc<Fetched>>,
+    /// Bytes of answers being collected.
     pub(super) fills: Arc<Fills>,
+    /// Bytes of guarded writes being collected, of callers that ARM let in.
+    pub(super) uploads: Arc<Fills>,
+    /// The same of everybody else.
+    pub(super) strangers: Arc<Fills>,
     pub(super) links: Arc<Links>,
     pub(super) upstream: Upstream,
 }
@@ -156,13 +161,15 @@ impl Rooms {
             refusals: Refusals::default(),
             variants: Variants::default(),
             guard: Guard::new(settings.guard.clone(), clock),
-            admit: Admit::new(settings.admit.clone(), clock),
+            admit: Admit::new(settings.admit, clock),
             operations: Operations::new(settings.operations.clone(), clock),
             metrics: Metrics::default(),
             writes: listen::Drain::new(),
             log,
             flights: Flights::new(),
             fills: Arc::new(Fills::new(settings.cache.fills)),
+            uploads: Arc::new(Fills::new(settings.cache.fills)),
+            strangers: Arc::new(Fills::new(settings.cache.fills / 4)),
             links: Arc::new(links),
             upstream: Upstream::new(&settings.upstream, connect, clock)?,
             settings,

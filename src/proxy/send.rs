@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
 use http::{Response, StatusCode};
 
 use crate::admit::{Answer, Closed, Place, Settled};
@@ -11,7 +10,7 @@ use crate::classify::Scope;
 use crate::identify::{Admitted, Rated, vouches};
 use crate::upstream::{Kind, Outbound, SendError};
 
-use super::collect::{Collected, collect, decode, is_gzip};
+use super::collect::peek;
 use super::notes::{Answered, Notes};
 use super::refuse;
 use super::rooms::Rooms;
@@ -141,7 +140,7 @@ pub(super) async fn send(
         lane.settle(status);
     }
     let body = match status {
-        StatusCode::TOO_MANY_REQUESTS => read_throttle(rooms, &mut response).await,
+        StatusCode::TOO_MANY_REQUESTS => peek(&mut response, THROTTLE_BODY, &rooms.fills).await,
         _ => Ok(None),
     };
     // A throttle stands though its body broke off.
@@ -154,25 +153,6 @@ pub(super) async fn send(
     body.map_err(Failed::Broken)?;
     let (vouched, client) = believe(rooms, visit, status).await;
     Ok(Received { response, head, vouched, client, place, lane })
-}
-
-/// Reads the body of a 429 and puts it back.
-async fn read_throttle(rooms: &Rooms, response: &mut Response<Body>) -> Result<Option<Bytes>, BodyError> {
-    let body = std::mem::replace(response.body_mut(), Body::empty());
-    match collect(body, THROTTLE_BODY, &rooms.fills).await? {
-        Collected::Whole(bytes) => {
-            *response.body_mut() = Body::full(bytes.clone());
-            let plain = is_gzip(response.headers()).then(|| decode(bytes.clone(), THROTTLE_BODY));
-            Ok(Some(match plain {
-                Some(Ok(Collected::Whole(plain))) => plain,
-                _ => bytes,
-            }))
-        }
-        Collected::Large(body) => {
-            *response.body_mut() = body;
-            Ok(None)
-        }
-    }
 }
 
 /// What an answer says about the token that was sent.

@@ -1,5 +1,6 @@
 //! One request and everything decided about it before it goes its way.
 
+use std::fmt;
 use std::sync::Arc;
 
 use http::{HeaderMap, Method, Request, Uri, header};
@@ -17,8 +18,8 @@ use crate::upstream::{Outbound, Scheme, Target};
 
 use super::rooms::Rooms;
 
-/// A request, understood.
-#[derive(Debug, Clone)]
+/// A request, understood. Debug output shows neither headers nor query, which hold tokens and signatures.
+#[derive(Clone)]
 pub(super) struct Visit {
     pub(super) started: Moment,
     pub(super) policy: Arc<Policy>,
@@ -31,6 +32,17 @@ pub(super) struct Visit {
     pub(super) headers: HeaderMap,
     secure: bool,
     dialled: Dialled,
+}
+
+impl fmt::Debug for Visit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Visit")
+            .field("method", &self.method)
+            .field("path", &self.path())
+            .field("intent", &self.asked.intent)
+            .field("identity", &self.identity)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Visit {
@@ -149,8 +161,10 @@ impl Visit {
 }
 
 fn target_of(uri: &Uri) -> String {
-    match uri.path_and_query() {
-        Some(target) => target.as_str().to_owned(),
+    match uri.path_and_query().map(http::uri::PathAndQuery::as_str) {
+        // An absolute target may have an empty path, which is sent as a slash (RFC 9112 §3.2.1).
+        Some(query) if query.starts_with('?') => format!("/{query}"),
+        Some(target) => target.to_owned(),
         None => "/".to_owned(),
     }
 }

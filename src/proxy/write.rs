@@ -13,9 +13,9 @@ use crate::guard::{self, Choice, Report, Source, is_guardable};
 use crate::operations::Begun;
 use crate::policy::GuardMode;
 use crate::scopes::{Fence, Outcome, Sent, Shown};
-use crate::upstream::hop;
 
-use super::collect::{Collected, collect, decode, is_gzip};
+use super::collect::{Collected, collect, peek};
+use super::gunzip::is_gzip;
 use super::notes::{Answered, Notes};
 use super::rooms::Rooms;
 use super::send::{self, Failed, Received};
@@ -102,7 +102,9 @@ async fn guarded(rooms: &Rooms, visit: &Visit, body: Body) -> Result<(Body, Opti
     if mode == GuardMode::Off || !is_guardable(&visit.method, query.api_version()) {
         return Ok((body, None));
     }
-    let (body, read) = match collect(body, rooms.guard.body_max(), &rooms.fills).await {
+    // Slow bodies of strangers must not use up what the writes of others need to be guarded.
+    let uploads = if visit.identity.is_vouched() { &rooms.uploads } else { &rooms.strangers };
+    let (body, read) = match collect(body, rooms.guard.body_max(), uploads).await {
         Ok(Collected::Whole(bytes)) => (Body::full(bytes.clone()), Some(bytes)),
         // Too large to be judged: it goes out as it came.
         Ok(Collected::Large(body)) => (body, None),
@@ -110,7 +112,9 @@ async fn guarded(rooms: &Rooms, visit: &Visit, body: Body) -> Result<(Body, Opti
         Err(error) => return Err(Failed::Unread(error)),
     };
     let choice = rooms.guard.choose(&guard::Write {
-        client: visit.identity.client.bits(),
+        // A token that ARM has yet to let in changes nothing about whose write this is: if it is not who it
+        // says, ARM refuses the write whatever its condition.
+        client: visit.identity.claimed_client().bits(),
         method: &visit.method,
         path,
         api_version: query.api_version(),
@@ -155,9 +159,9 @@ async fn received_answer(
         rooms.operations.note(begun, settling, visit.asked.path.clone(), deletes, answered).await;
     }
     if let Some(choice) = choice {
+        let choice = if proven { choice } else { choice.to_unproven() };
         notes.guard = Some(report(rooms, visit, choice, &mut response));
     }
-    hop::strip(response.headers_mut());
     splice::headers(rooms, visit, response.headers_mut());
     Answered::new(response, notes)
 }
@@ -173,20 +177,8 @@ async fn read_shown(rooms: &Rooms, response: &mut Response<Body>) -> Option<Docu
     if !json || !(known || coded || response.headers().contains_key(header::ETAG)) {
         return None;
     }
-    let body = std::mem::replace(response.body_mut(), Body::empty());
-    match collect(body, READ, &rooms.fills).await {
-        Ok(Collected::Whole(bytes)) => {
-            *response.body_mut() = Body::full(bytes.clone());
-            match coded.then(|| decode(bytes.clone(), READ)) {
-                None => Document::parse(&bytes).ok(),
-                Some(Ok(Collected::Whole(plain))) => Document::parse(&plain).ok(),
-                Some(_) => None,
-            }
-        }
-        Ok(Collected::Large(body)) => {
-            *response.body_mut() = body;
-            None
-        }
+    match peek(response, READ, &rooms.fills).await {
+        Ok(body) => Document::parse(&body?).ok(),
         // The head has come, so the outcome is known; the client sees the body break off as it did.
         Err(error) => {
             *response.body_mut() = Body::broken(error);

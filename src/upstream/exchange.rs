@@ -124,10 +124,17 @@ async fn in_time(
         let deadline = progress.last() + within;
         tokio::select! {
             biased;
-            sent = &mut sending => return sent.map_err(|error| match progress.broken() {
-                Some(reason) => Failure { fate: Fate::Unread, reason: reason.into() },
-                None => Failure::from(error),
-            }),
+            sent = &mut sending => return match sent {
+                // Nobody had asked for another protocol (RFC 9110 §15.2.2); hyper takes other 1xx itself.
+                Ok(answer) if answer.status().is_informational() => {
+                    Err(Failure { fate: Fate::Broken, reason: "it switched protocols unasked".into() })
+                }
+                Ok(answer) => Ok(answer),
+                Err(error) => Err(match progress.broken() {
+                    Some(reason) => Failure { fate: Fate::Unread, reason: reason.into() },
+                    None => Failure::from(error),
+                }),
+            },
             () = sleep_until(deadline) => if progress.last() + within <= Instant::now() {
                 let late = TooLate { what: "head of an answer", within };
                 return Err(Failure { fate: Fate::Late, reason: late.into() });

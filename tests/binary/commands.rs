@@ -1,9 +1,8 @@
 //! Commands, their words and their ends.
 
-use std::io::Read;
 use std::process::Output;
 
-use super::process::{ARMSHIELD, armshield, command, free, get, simulator};
+use super::process::{ARMSHIELD, Running, armshield, command, free, get, simulator};
 
 fn run(words: &[&str], environment: &[(&str, &str)]) -> (i32, String) {
     let state = tempfile::tempdir().unwrap();
@@ -127,14 +126,43 @@ fn an_upstream_that_is_not_there_is_a_502_that_says_so() {
     );
 }
 
+fn resident_kib(running: &Running) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", running.child.id())).unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
 #[test]
 fn idle_it_takes_less_than_40_mib() {
     let state = tempfile::tempdir().unwrap();
     let running = armshield("http://127.0.0.1:9", &[], state.path());
-    let mut status = String::new();
-    let path = format!("/proc/{}/status", running.child.id());
-    std::fs::File::open(path).unwrap().read_to_string(&mut status).unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
-    let kib: u64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
-    assert!(kib < 40 * 1024, "{kib} KiB");
+    let resident = resident_kib(&running);
+    assert!(resident < 40 * 1024, "{resident} KiB");
+}
+
+#[test]
+fn under_load_it_takes_no_more_than_it_was_given() {
+    let state = tempfile::tempdir().unwrap();
+    let arm = simulator(&["--nodes", "150", "--sets", "1", "--no-auth"], state.path());
+    let file = file("[cache]\nbytes = \"32MiB\"\n[guard]\nbytes = \"16MiB\"\n[log]\naccess = false\n");
+    let words = ["--config", file.path().to_str().unwrap()];
+    let running = armshield(&format!("http://{}", arm.address), &words, state.path());
+    let set = "/subscriptions/11111111-1111-4111-a111-111111111111/resourceGroups/nodes/providers\
+               /Microsoft.Compute/virtualMachineScaleSets/aks-pool0-vmss/virtualMachines";
+    // Callers with questions of their own, several times what is kept, a third of them asked for twice.
+    std::thread::scope(|scope| {
+        for caller in 0..12 {
+            let address = running.address;
+            scope.spawn(move || {
+                for question in 0..24 {
+                    let target = format!("{set}?api-version=2025-04-01&$filter={}", question * 2 / 3);
+                    let fields =
+                        format!("\r\nauthorization: Bearer {caller}\r\nuser-agent: Prometheus/{caller}");
+                    assert!(get(address, &target, &fields).starts_with("HTTP/1.1 200"));
+                }
+            });
+        }
+    });
+    let (resident, given) = (resident_kib(&running), (32 * 13 / 10 + 16 + 64) * 1024);
+    assert!(resident <= given, "{resident} of {given} KiB");
 }

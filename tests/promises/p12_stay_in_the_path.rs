@@ -427,6 +427,8 @@ async fn p12_a_name_a_client_made_up_gets_nothing_and_comes_back_in_no_link() {
             let answer = az.dialling(host).write(method, target, "").await;
             assert_eq!(answer.status, 421, "{host} {method}");
             assert_eq!(answer.header("location"), None);
+            let told = if method == "GET" { "armshield; fwd=bypass; detail=misdialled" } else { "" };
+            assert_eq!(answer.cache(), told);
             if method != "HEAD" {
                 let error = &answer.json()["error"];
                 let message = error["message"].as_str().unwrap();

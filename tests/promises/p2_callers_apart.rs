@@ -4,12 +4,14 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use armshield::observe::{Format, Log};
 use armshield::policy::Policy;
 use http::request::Builder;
 use serde_json::{Value, json};
 
 use crate::support::resources::{GROUP, compute, forbidden, show, unauthorized, vm};
 use crate::support::tokens::{EPOCH, claims, sealed, token};
+use crate::support::written::Written;
 use crate::support::{Answer, Call, Client, Reply, World, world};
 
 /// An ARM that lets in whatever is signed and has not expired, in a world where `real` has read VM `a`.
@@ -216,6 +218,41 @@ async fn p2_a_voucher_lapses_ten_minutes_after_arm_last_let_the_token_in_and_tha
 }
 
 #[tokio::test(start_paused = true)]
+async fn p2_a_voucher_lasts_while_a_gate_keeps_its_token_from_renewing_it_and_no_longer_than_the_token() {
+    let written = Written::default();
+    let log = Log::to(written.clone(), Format::Text).unwrap();
+    let world = World::logging(log, |call| match call.path().ends_with("/a") {
+        true => Reply::error(429, "SubscriptionRequestsThrottled").with("retry-after", "1500"),
+        false => show(call),
+    });
+    let real = world.client("real");
+    let short = real.with_token(changed("real", json!({"exp": EPOCH + 900})));
+    let idle = real.with_token(token("real", 1));
+    for client in [&real, &short, &idle] {
+        client.get(&vm("z")).await;
+    }
+    let mut lines = 3;
+    let mut standing = async |client: &Client, name: &str| {
+        assert_eq!(client.get(&vm(name)).await.status, 429);
+        lines += 1;
+        let text = written.lines(lines);
+        let line = text.lines().last().unwrap();
+        line.split(' ').find_map(|field| field.strip_prefix("standing=")).unwrap().to_owned()
+    };
+    assert_eq!(standing(&real, "a").await, "vouched");
+    assert_eq!(standing(&short, "b").await, "vouched");
+    world::seconds(899).await;
+    // A gate this long is probed: by somebody for whom it makes no difference.
+    world.arm.answers(|_| Reply::error(429, "SubscriptionRequestsThrottled").with("retry-after", "1500"));
+    assert_eq!(standing(&real, "c").await, "vouched");
+    assert_eq!(standing(&short, "d").await, "vouched");
+    assert_eq!(standing(&idle, "e").await, "unvouched", "no gate kept this one from anything");
+    world::seconds(1).await;
+    assert_eq!(standing(&short, "f").await, "unvouched", "it has expired");
+    assert_eq!(standing(&real, "g").await, "vouched");
+}
+
+#[tokio::test(start_paused = true)]
 async fn p2_a_401_ends_the_voucher_of_that_token_alone() {
     let refused = Arc::new(Mutex::new(HashSet::<String>::new()));
     let judge = refused.clone();
@@ -316,6 +353,25 @@ async fn p2_a_403_also_takes_away_what_is_on_its_way() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn p2_nobody_joins_what_was_sent_before_a_403_above_it() {
+    let world = World::new(move |call| match call.header("cache-control") {
+        Some(_) => forbidden(),
+        None => show(call).after(Duration::from_secs(3)),
+    });
+    let one = world.client("one");
+    one.get(&vm("other")).await;
+    let view = compute(&format!("{SET}/instanceView"));
+    let under_way = one.begin("GET", &view, "");
+    world::seconds(1).await;
+    let refused = one.request("GET", &compute(SET)).header("cache-control", "no-cache");
+    assert_eq!(one.send(refused, "").await.unwrap().status, 403);
+    let after = one.get(&view).await;
+    assert_eq!(after.cache(), "armshield; fwd=miss; stored");
+    under_way.await.unwrap();
+    assert_eq!(world.arm.count("GET", "/instanceView"), 2);
+}
+
+#[tokio::test(start_paused = true)]
 async fn p2_a_fill_from_before_a_403_is_no_answer_after_it() {
     let world = World::new(move |call| match call.header("cache-control") {
         Some(_) => forbidden(),
@@ -366,6 +422,8 @@ async fn p2_answers_that_do_not_come_from_below_a_subscription_vouch_for_nobody(
         let unknown = real.with_token(token("real", 1));
         let probe = unknown.request(method, target).header("x-probe", "1");
         let _ = unknown.send(probe, "").await.unwrap();
+        // What the answer told may have dropped the entry.
+        real.get(&vm("a")).await;
         let before = world.arm.calls().len();
         assert_eq!(unknown.get(&vm("a")).await.is_hit(), vouches, "{name}");
         assert_eq!(world.arm.calls().len(), before + usize::from(!vouches), "{name}");
@@ -626,8 +684,8 @@ async fn p2_a_new_token_of_a_slowed_down_peer_still_gets_in() {
 
 #[tokio::test(start_paused = true)]
 async fn p2_claims_an_operator_calls_noise_merge_and_no_list_merges_principals() {
-    let mut policy = Policy::default();
-    policy.ignorable_claims = ["xms_new", "oid", "tid", "appid"].map(String::from).to_vec();
+    let ignorable_claims = ["xms_new", "oid", "tid", "appid"].map(String::from).to_vec();
+    let policy = Policy { ignorable_claims, ..Policy::default() };
     let world = World::with(policy, |_| {}, show);
     let real = world.client("real");
     real.get(&vm("a")).await;

@@ -362,7 +362,7 @@ async fn p6_a_point_read_corrects_a_list_that_showed_what_nobody_had_seen_before
         assert_eq!(get(&az, VM).await.cache(), "armshield; fwd=miss; stored", "{new}");
         assert!(get(&az, VM).await.is_hit(), "{new}");
         assert_eq!(get(&az, VMS).await.cache(), "armshield; fwd=miss; detail=lag", "{new}");
-        shelf.put(VMS, list(&[new.clone()]));
+        shelf.put(VMS, list(std::slice::from_ref(&new)));
         assert_eq!(get(&az, VMS).await.cache(), "armshield; fwd=miss; stored", "{new}");
         assert!(get(&az, VM).await.is_hit(), "{new}");
     }

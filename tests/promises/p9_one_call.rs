@@ -263,7 +263,7 @@ async fn p9_who_wants_no_cached_answer_joins_only_what_was_not_sent() {
 async fn p9_who_tolerates_no_age_shares_what_was_not_sent() {
     let (world, az, first) = reopening().await;
     let fresh = |n: usize| {
-        let az = az.with_agent(if n % 2 == 0 { CCM } else { AUTOSCALER });
+        let az = az.with_agent(if n.is_multiple_of(2) { CCM } else { AUTOSCALER });
         let request = az.request("GET", &vm("a")).header("cache-control", "max-age=0");
         tokio::spawn(async move { az.send(request, "").await.unwrap() })
     };

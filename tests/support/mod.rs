@@ -9,9 +9,11 @@ pub mod raw;
 pub mod resources;
 pub mod shelf;
 pub mod simulated;
+pub mod sockets;
 pub mod tokens;
 pub mod upstream;
 pub mod world;
+pub mod written;
 
 pub use arm::{Call, Reply};
 pub use client::{Answer, Client};

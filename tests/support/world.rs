@@ -47,6 +47,14 @@ impl World {
         Self::around(clock, arm, proxy)
     }
 
+    /// A world with the defaults that logs its requests.
+    pub fn logging(log: Log, script: impl FnMut(&Call) -> Reply + Send + 'static) -> Self {
+        let clock = Clock::tokio(Wall::from_unix(EPOCH));
+        let arm = Arm::new(clock, script);
+        let proxy = Self::logged(clock, Policy::default(), |_| {}, Arc::new(arm.clone()), log);
+        Self::around(clock, arm, proxy)
+    }
+
     /// A world whose upstream is not the scripted ARM but whatever `connect` leads to.
     pub fn behind(policy: Policy, change: impl FnOnce(&mut Settings), connect: Arc<dyn Connect>) -> Self {
         let clock = Clock::tokio(Wall::from_unix(EPOCH));
@@ -62,12 +70,22 @@ impl World {
         change: impl FnOnce(&mut Settings),
         connect: Arc<dyn Connect>,
     ) -> Proxy {
+        Self::logged(clock, policy, change, connect, Log::silent())
+    }
+
+    fn logged(
+        clock: Clock,
+        policy: Policy,
+        change: impl FnOnce(&mut Settings),
+        connect: Arc<dyn Connect>,
+        log: Log,
+    ) -> Proxy {
         let mut settings = Settings::new(Cloud::Public, Target::from_url(ENDPOINT).unwrap());
         // Pings and timers of idle connections would make paused time hop.
         settings.upstream.ping = None;
         settings.listen.ping = None;
         change(&mut settings);
-        let parts = Parts { clock, policy, log: Log::silent(), key: Some([7; 32]) };
+        let parts = Parts { clock, policy, log, key: Some([7; 32]) };
         Proxy::new(Arc::new(Rooms::new(settings, parts, connect).unwrap()))
     }
 

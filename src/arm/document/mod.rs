@@ -8,10 +8,10 @@ use std::ops::Range;
 use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess};
 use serde_json::value::RawValue;
 
-use super::Shape;
 pub use super::item::hash;
 use super::item::{Draft, Item, Life, State};
 use super::json::{Key, Reader, Walk};
+use super::{ETag, Shape};
 
 /// A body that was understood.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,6 +45,9 @@ pub enum NotADocument {
     /// Valid or not, it does not begin with a brace.
     #[error("the body is no JSON object")]
     NotAnObject,
+    /// It names two versions that differ.
+    #[error("the body has two entity tags")]
+    TwoTags,
     /// Not valid JSON.
     #[error("the body is broken at line {line}, column {column}")]
     Broken {
@@ -68,16 +71,9 @@ impl Document {
     /// When it is not one valid JSON object. A byte order mark in front is allowed (ARM's
     /// `/metadata/endpoints` has one), whitespace around the object as well.
     pub fn parse(bytes: &[u8]) -> Result<Self, NotADocument> {
-        u32::try_from(bytes.len()).map_err(|_| NotADocument::TooLarge)?;
-        let whole = std::str::from_utf8(bytes).map_err(|_| NotADocument::NotText)?;
-        let object = whole.strip_prefix('\u{feff}').unwrap_or(whole).trim_matches([' ', '\t', '\r', '\n']);
-        if !object.starts_with('{') {
-            return Err(NotADocument::NotAnObject);
-        }
+        let (whole, object) = object_in(bytes)?;
         let mut page = Page { whole, draft: Draft::default(), value: None, next_link: None };
-        let mut deserializer = serde_json::Deserializer::from_str(object);
-        Walk(&mut page).deserialize(&mut deserializer)?;
-        deserializer.end()?;
+        read(object, &mut page)?;
         Ok(page.finish(object))
     }
 
@@ -116,6 +112,32 @@ impl Document {
     pub fn in_progress(&self) -> bool {
         self.items.iter().any(|item| item.state == State::InProgress)
     }
+}
+
+/// The entity tag that a request's body names for the resource it describes: only one at its top level,
+/// whatever else stands there. An empty one is none.
+///
+/// # Errors
+/// When the body is not one valid JSON object, or has two tags that differ.
+pub fn stated_etag(body: &[u8]) -> Result<Option<ETag>, NotADocument> {
+    let (_, object) = object_in(body)?;
+    let mut draft = Draft::default();
+    read(object, &mut draft)?;
+    draft.stated_etag().ok_or(NotADocument::TwoTags)
+}
+
+/// The body as text, and the object in it.
+fn object_in(bytes: &[u8]) -> Result<(&str, &str), NotADocument> {
+    u32::try_from(bytes.len()).map_err(|_| NotADocument::TooLarge)?;
+    let whole = std::str::from_utf8(bytes).map_err(|_| NotADocument::NotText)?;
+    let object = whole.strip_prefix('\u{feff}').unwrap_or(whole).trim_matches([' ', '\t', '\r', '\n']);
+    if object.starts_with('{') { Ok((whole, object)) } else { Err(NotADocument::NotAnObject) }
+}
+
+fn read<'de>(object: &'de str, reader: &mut impl Reader<'de>) -> Result<(), NotADocument> {
+    let mut deserializer = serde_json::Deserializer::from_str(object);
+    Walk(reader).deserialize(&mut deserializer)?;
+    Ok(deserializer.end()?)
 }
 
 /// The top level while it is read: an item, and what makes it a list.

@@ -287,3 +287,19 @@ proptest! {
         let _ = Document::parse(&bytes);
     }
 }
+
+#[test]
+fn a_request_states_a_tag_only_at_its_top_level() {
+    let check = |body: &str, expected: Result<Option<&str>, NotADocument>| {
+        assert_eq!(stated_etag(body.as_bytes()), expected.map(|tag| tag.map(ETag::from)), "{body}");
+    };
+    check(r#"{"properties":{"etag":"1"},"etag":"\"2\""}"#, Ok(Some("\"2\"")));
+    check(r#"{"value":[{"etag":"1"}]}"#, Ok(None));
+    check(r#"{"value":[],"etag":"1"}"#, Ok(Some("1")));
+    check(r#"{"etag":""}"#, Ok(None));
+    check(r#"{"etag":null}"#, Ok(None));
+    check("{}", Ok(None));
+    check(r#"{"etag":"1","etag":"1"}"#, Ok(Some("1")));
+    check(r#"{"etag":"1","etag":"2"}"#, Err(NotADocument::TwoTags));
+    check("[]", Err(NotADocument::NotAnObject));
+}

@@ -4,6 +4,7 @@
 //! its beginning is known, so the bytes that come out do not depend on how those that went in were cut.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -21,14 +22,19 @@ const BYTE_ORDER_MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
 /// A body whose top-level `nextLink` leads to the name the client dialled.
 ///
 /// Its length is not known, so an answer with it must not keep its `Content-Length`. A body in a content
-/// coding passes unchanged: decode it first.
-#[derive(Debug)]
+/// coding passes unchanged: decode it first. Debug output shows no byte of it.
 pub struct NextLinkBody<B> {
     source: B,
     scanner: Scanner,
     ready: VecDeque<Bytes>,
     trailers: Option<Frame<Bytes>>,
     ended: bool,
+}
+
+impl<B> fmt::Debug for NextLinkBody<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NextLinkBody").field("ended", &self.ended).finish_non_exhaustive()
+    }
 }
 
 impl<B> NextLinkBody<B> {
@@ -112,7 +118,6 @@ enum State {
     Passing,
 }
 
-#[derive(Debug)]
 struct Scanner {
     links: Arc<Links>,
     secure: bool,
