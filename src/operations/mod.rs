@@ -51,7 +51,8 @@ pub struct Operation {
     pub path: Option<ArmPath>,
     /// Whether it deletes that resource.
     pub deletes: bool,
-    begun: Sent,
+    /// When the write that began it was answered.
+    pub begun: Sent,
     seen: Mutex<Moment>,
 }
 
@@ -136,7 +137,7 @@ impl Operations {
         Self { settings, clock, polls: DashMap::new(), shown: DashMap::new(), order: Mutex::default() }
     }
 
-    /// Notes what a write began, before its answer is passed on.
+    /// Notes what a write began that was answered just now, before its answer is passed on.
     #[expect(clippy::unused_async, reason = "instances that share operations will wait here")]
     pub async fn note(
         &self,
@@ -144,11 +145,12 @@ impl Operations {
         settling: Settling,
         path: Option<ArmPath>,
         deletes: bool,
-        sent: Sent,
+        answered: Sent,
     ) {
         let now = self.clock.now();
         self.make_room(now);
-        let operation = Arc::new(Operation { settling, path, deletes, begun: sent, seen: Mutex::new(now) });
+        let operation = Operation { settling, path, deletes, begun: answered, seen: Mutex::new(now) };
+        let operation = Arc::new(operation);
         if begun.polls.is_empty() {
             if let Some(path) = &operation.path {
                 self.shown.entry(path.shared()).or_default().push(operation);

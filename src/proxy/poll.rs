@@ -43,7 +43,7 @@ pub(super) async fn poll(rooms: &Arc<Rooms>, visit: &Visit, body: Body) -> Answe
             rooms.metrics.operation_ended(progress.as_str());
             if let (true, true, Some(path)) = (well, operation.deletes, &operation.path) {
                 let family = path.resource().map_or(Family::Other, |(kind, _)| Family::of(&kind));
-                rooms.scopes.deleted(path, family, rooms.scopes.now());
+                rooms.scopes.deleted(path, family, operation.begun);
             }
         }
         rooms.operations.answered(&operation, progress).await;

@@ -155,7 +155,8 @@ async fn received_answer(
     }
     if begun.any() {
         let deletes = visit.method == Method::DELETE;
-        rooms.operations.note(begun, settling, visit.asked.path.clone(), deletes, sent).await;
+        let answered = rooms.scopes.now();
+        rooms.operations.note(begun, settling, visit.asked.path.clone(), deletes, answered).await;
     }
     if let Some(choice) = choice {
         let choice = if proven { choice } else { choice.to_unproven() };
@@ -201,7 +202,7 @@ fn took_effect(
         rooms.guard.end(client, path.as_str());
         // 202: it goes on existing until the operation ends.
         if status != 202 {
-            rooms.scopes.deleted(path, family, sent);
+            rooms.scopes.deleted(path, family, rooms.scopes.now());
         }
         return;
     }

@@ -43,6 +43,8 @@ pub(super) struct Known {
     former_tags: Vec<ETag>,
     former_lives: Vec<Life>,
     ended: Option<Ended>,
+    /// When the fetch was sent that was the first to show the present life, where another was known before.
+    born: Sent,
     /// Nothing but a list has shown the present version: lists lag, and a point read corrects them.
     listed: bool,
     pub(super) uniform: Option<bool>,
@@ -59,6 +61,7 @@ impl Known {
             former_tags: Vec::new(),
             former_lives: Vec::new(),
             ended: None,
+            born: Sent::default(),
             listed: !point,
             uniform: item.uniform,
         }
@@ -79,18 +82,23 @@ impl Known {
         meaning
     }
 
-    /// The life known so far ended: a point read was answered 404 (`deleted`: a DELETE was answered).
-    /// Gives back whether that is news.
-    pub(super) fn end(&mut self, sent: Sent, deleted: bool) -> bool {
-        if sent < self.sent {
-            return false;
-        }
-        let news = self.ended.is_none();
+    /// A point read sent then was answered 404: the life known so far ended. Gives back whether that is
+    /// news.
+    pub(super) fn not_found(&mut self, sent: Sent) -> bool {
+        sent >= self.sent && self.end(sent, self.ended.unwrap_or(Ended::NotFound))
+    }
+
+    /// A deletion that was begun then has succeeded: the life it was begun in ended, and not one that was
+    /// seen to begin since. Gives back whether that is news.
+    pub(super) fn deleted(&mut self, begun: Sent, now: Sent) -> bool {
+        self.born <= begun && self.end(now, Ended::Deleted)
+    }
+
+    fn end(&mut self, sent: Sent, how: Ended) -> bool {
         self.sent = sent;
         self.remember();
         (self.etag, self.life, self.state, self.uniform) = (None, Life::default(), State::Unknown, None);
-        self.ended = Some(if deleted { Ended::Deleted } else { self.ended.unwrap_or(Ended::NotFound) });
-        news
+        self.ended.replace(how).is_none()
     }
 
     fn judge(&self, item: &Item, later: bool, point: bool) -> Meaning {
@@ -138,6 +146,7 @@ impl Known {
         }
         self.listed = !point && (moved || self.listed);
         if new_life {
+            self.born = sent;
             (self.etag, self.life, self.uniform) = (None, Life::default(), None);
         }
         self.etag = item.etag.clone().or(self.etag.take());

@@ -158,18 +158,20 @@ impl Scopes {
 
     /// A point read was answered 404.
     pub fn not_found(&self, path: &ArmPath, family: Family, sent: Sent) {
-        self.ended(path, family, sent, false);
+        self.ended(path, family, sent, |known| known.not_found(sent));
     }
 
-    /// A DELETE was answered, or its operation ended, with success.
-    pub fn deleted(&self, path: &ArmPath, family: Family, sent: Sent) {
-        self.ended(path, family, sent, true);
+    /// A DELETE succeeded just now, or the operation it had begun when it was answered at `begun`.
+    pub fn deleted(&self, path: &ArmPath, family: Family, begun: Sent) {
+        let now = self.now();
+        self.ended(path, family, now, |known| known.deleted(begun, now));
     }
 
-    fn ended(&self, path: &ArmPath, family: Family, sent: Sent, deleted: bool) {
-        let news = self.0.news.index(|index| {
-            index.resources.get_mut(path.as_str()).is_some_and(|mut known| known.end(sent, deleted))
-        });
+    fn ended(&self, path: &ArmPath, family: Family, sent: Sent, end: impl FnOnce(&mut Known) -> bool) {
+        let news = self
+            .0
+            .news
+            .index(|index| index.resources.get_mut(path.as_str()).is_some_and(|mut known| end(&mut known)));
         if news {
             self.raise(&Scope::of_item(path, family), sent, Meaning::News);
         }

@@ -259,21 +259,33 @@ async fn p11_an_operation_without_an_address_ends_when_a_point_read_shows_it() {
 
 #[tokio::test(start_paused = true)]
 async fn p11_a_read_sent_before_the_write_was_answered_does_not_end_its_operation() {
-    let shown = |state: &str| resource(VM, "\"1\"", &format!(r#""provisioningState":"{state}""#));
-    let (before, after) = (shown("Succeeded"), shown("Updating"));
-    let world = World::new(move |call| match call.method.as_str() {
-        "GET" if call.path().ends_with("/a") => Reply::ok(before.clone()).after(Duration::from_secs(3)),
-        "GET" => Reply::ok("{}"),
-        _ => Reply::ok(after.clone()),
-    });
-    let az = world.client("a");
-    az.get(&address(VMS)).await;
-    let early = az.begin("GET", &address(VM), "");
-    world::seconds(1).await;
-    az.put(&address(VM), "{}").await;
-    early.await.unwrap();
-    world::seconds(60).await;
-    assert!(!is_settled(&az).await);
+    // When the write is sent and answered; the read is sent at 1 s and answered at 4 s.
+    for (sent, answered) in [(2, 2), (2, 3), (0, 2), (0, 3)] {
+        let shown = |state: &str| resource(VM, "\"1\"", &format!(r#""provisioningState":"{state}""#));
+        let (before, after) = (shown("Succeeded"), shown("Updating"));
+        let world = World::new(move |call| match call.method.as_str() {
+            "GET" if call.path().ends_with("/a") => Reply::ok(before.clone()).after(Duration::from_secs(3)),
+            "GET" => Reply::ok("{}"),
+            _ => Reply::ok(after.clone()).after(Duration::from_secs(answered - sent)),
+        });
+        let az = world.client("a");
+        az.get(&address(VMS)).await;
+        let mut begun = Vec::new();
+        for second in 0..5 {
+            if second == sent {
+                begun.push(az.begin("PUT", &address(VM), "{}"));
+            }
+            if second == 1 {
+                begun.push(az.begin("GET", &address(VM), ""));
+            }
+            world::seconds(1).await;
+        }
+        for begun in begun {
+            assert_eq!(begun.await.unwrap().status, 200);
+        }
+        world::seconds(60).await;
+        assert!(!is_settled(&az).await, "written from {sent} s to {answered} s");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -63,7 +63,7 @@ async fn check(fetch: Span, write: Span, said: &Reply, read: &str) {
         world::pass(Duration::from_millis(500)).await;
     }
     for begun in begun {
-        assert_eq!(begun.await.unwrap().status, 200);
+        begun.await.unwrap();
     }
 }
 

@@ -455,6 +455,43 @@ async fn p6_a_life_ends_and_what_still_shows_it_is_lag() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn p6_the_end_of_a_deletion_ends_the_life_it_was_begun_in() {
+    let poll = "/subscriptions/1/providers/Microsoft.Compute/locations/eastus/operations/o?api-version=1";
+    let (_, shelf, az) = world().await;
+    shelf.put(VM, living(VM, 9, "x"));
+    get(&az, VM).await;
+    let link = format!("http://arm.test{poll}");
+    shelf.answer("DELETE", VM, Reply::json(202, "").with("azure-asyncoperation", &link));
+    shelf.put(poll, r#"{"status":"Succeeded"}"#);
+    az.delete(&address(VM)).await;
+    // Over, made again and seen before anybody asks how the deletion went.
+    shelf.put(VM, living(VM, 1, "y"));
+    shelf.put(VMS, list(&[living(VM, 1, "y")]));
+    get(&az, VM).await;
+    az.get(poll).await;
+    for read in [VMS, VM] {
+        assert_eq!(get(&az, read).await.cache(), "armshield; fwd=miss; stored", "{read}");
+    }
+    shelf.put(ALL_VMS, list(&[living(VM, 9, "x")]));
+    assert_eq!(get(&az, ALL_VMS).await.cache(), "armshield; fwd=miss; detail=lag");
+    assert!(get(&az, VM).await.is_hit());
+}
+
+#[tokio::test(start_paused = true)]
+async fn p6_what_was_seen_while_a_deletion_was_on_its_way_is_gone_at_its_answer() {
+    let (_, shelf, az) = world().await;
+    shelf.put(VM, living(VM, 9, "x"));
+    shelf.put(VMS, list(&[living(VM, 9, "x")]));
+    get(&az, VM).await;
+    shelf.answer("DELETE", VM, Reply::json(204, "").after(Duration::from_secs(2)));
+    let deletion = az.begin("DELETE", &address(VM), "");
+    world::seconds(1).await;
+    fresh(&az, VM).await;
+    deletion.await.unwrap();
+    assert_eq!(get(&az, VMS).await.cache(), "armshield; fwd=miss; detail=lag");
+}
+
+#[tokio::test(start_paused = true)]
 async fn p6_a_404_that_was_the_lag_is_corrected_by_the_next_point_read() {
     let (_, shelf, az) = world().await;
     shelf.put(VM, vm(VM, 9));

@@ -92,14 +92,15 @@ struct Truth {
     operations: Vec<Operation>,
 }
 
-/// A deletion: of which VM, when its beginning was answered, until when it goes on, and which state was
-/// there when it was over.
+/// A deletion: of which VM, when its beginning was answered, until when it goes on, which state was there
+/// when it was over, and whether it was pushed out of its way by another.
 #[derive(Debug)]
 struct Operation {
     vm: usize,
     answered: Moment,
     until: Moment,
     brought: Option<usize>,
+    preempted: bool,
 }
 
 impl Truth {
@@ -133,16 +134,18 @@ impl Truth {
             let Operation { vm, until, brought, .. } = self.operations[at];
             if brought.is_none() && until <= now {
                 self.become_(vm, until, None);
-                self.end_all(vm);
+                self.end_all(vm, false);
             }
         }
     }
 
     /// Operations on a VM are over: by their time, or because something else happened to it.
-    fn end_all(&mut self, vm: usize) {
+    fn end_all(&mut self, vm: usize, preempted: bool) {
         let number = self.vms[vm].len() - 1;
         for operation in self.operations.iter_mut().filter(|operation| operation.vm == vm) {
-            operation.brought.get_or_insert(number);
+            if operation.brought.is_none() {
+                (operation.brought, operation.preempted) = (Some(number), preempted);
+            }
         }
     }
 
@@ -174,10 +177,14 @@ impl Truth {
         let path = call.path().to_owned();
         if path.contains("/operations/") {
             let at: usize = path.rsplit('/').next().unwrap().parse().unwrap();
-            let Operation { vm, brought, .. } = self.operations[at];
+            let Operation { vm, brought, preempted, .. } = self.operations[at];
             // What it brought about is known from the answer on.
             self.answered.extend(brought.map(|number| (by, vm, number)));
-            let status = if brought.is_some() { "Succeeded" } else { "InProgress" };
+            let status = match brought {
+                None => "InProgress",
+                Some(_) if preempted => "Canceled",
+                Some(_) => "Succeeded",
+            };
             return Reply::ok(format!(r#"{{"status":"{status}"}}"#)).after(slow);
         }
         let Some(vm) = NAMES.iter().position(|name| path.ends_with(&format!("/{name}"))) else {
@@ -202,11 +209,11 @@ impl Truth {
                     self.answered.push((by, vm, self.vms[vm].len() - 1));
                     return Reply::json(204, "").after(slow);
                 };
-                self.end_all(vm);
+                self.end_all(vm, true);
                 let number = self.become_(vm, call.at, Some(Shown { deleting: true, ..shown }));
                 self.answered.push((by, vm, number));
                 let until = call.at + Duration::from_millis(2503);
-                self.operations.push(Operation { vm, answered: by, until, brought: None });
+                self.operations.push(Operation { vm, answered: by, until, brought: None, preempted: false });
                 let poll = format!("http://arm.test{POLLS}{}", self.operations.len() - 1);
                 Reply::json(202, "").with("azure-asyncoperation", &poll).after(slow)
             }
@@ -311,7 +318,7 @@ impl Play {
                     if exists {
                         truth.become_(vm, now, None);
                     }
-                    truth.end_all(vm);
+                    truth.end_all(vm, false);
                     truth.advance(vm, now);
                 } else if exists {
                     truth.advance(vm, now);
