@@ -17,21 +17,14 @@ use crate::scopes::{Sent, Shown, Stamp, Verdict};
 
 use super::collect::{Collected, collect};
 use super::gunzip::{decode, decoding, is_gzip};
+use super::lookup::{Mark, find};
 use super::notes::Notes;
-use super::read;
 use super::rooms::Rooms;
 use super::send::{self, Failed, Received};
 use super::visit::Visit;
 
 /// What is fetched for whom: nobody shares what an unvouched token is answered but that very token.
 pub(super) type Question = (Key, Option<Token>);
-
-/// What is noted of a fetch when it is sent.
-#[derive(Debug)]
-pub(super) struct Mark {
-    pub(super) sent: Sent,
-    pub(super) stamp: Stamp,
-}
 
 /// How a fetch ended.
 #[derive(Debug)]
@@ -90,7 +83,7 @@ pub(super) async fn fetch(
     flight: Flight<Mark, Arc<Fetched>>,
 ) -> Arc<Fetched> {
     if let Some(ask) = may_have_landed
-        && read::find(&rooms, &visit, &keyed, &ask).is_ok()
+        && find(&rooms, &visit, &keyed, &ask).is_ok()
     {
         return Arc::new(Fetched::Landed);
     }

@@ -11,6 +11,7 @@ mod discovery;
 mod fetch;
 mod gunzip;
 mod journey;
+mod lookup;
 mod notes;
 mod pass;
 mod poll;

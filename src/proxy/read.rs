@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use crate::arm::Shape;
 use crate::body::Body;
-use crate::cache::{Ask, Entry, Judgement, Keyed, Tolerance, Why, judge, varies};
+use crate::cache::{Ask, Entry, Keyed, Why, varies};
 use crate::coalesce::{Asker, Ending, Phase};
 use crate::guard;
 use crate::identify::Token;
 use crate::observe::Cache;
 use crate::policy::Mode;
 
-use super::fetch::{Fetched, Mark, Question, Whole, fetch};
+use super::fetch::{Fetched, Question, Whole, fetch};
+use super::lookup::{Found, Mark, ask, find, key, may_join};
 use super::notes::{Answered, Notes};
 use super::rooms::Rooms;
 use super::visit::Visit;
@@ -29,17 +30,14 @@ pub(super) async fn read(rooms: &Arc<Rooms>, visit: &Arc<Visit>) -> Answered {
     let ask = ask(rooms, visit);
     match (find(rooms, visit, &keyed, &ask), visit.mode) {
         (Ok(found), Mode::Active) => hit(rooms, visit, &keyed, found),
-        (Ok(found), _) => shadow::compare(rooms, visit, keyed, found.entry).await,
+        (Ok(found), _) => {
+            let answered = alone(rooms, visit, keyed.clone(), Why::Shadow).await;
+            shadow::compare(rooms, visit, &keyed, &found.entry);
+            answered
+        }
         (Err(why), Mode::Active) => fetched(rooms, visit, keyed, ask, why).await,
         (Err(why), _) => alone(rooms, visit, keyed, why).await,
     }
-}
-
-/// An entry that answers.
-pub(super) struct Found {
-    pub(super) entry: Arc<Entry>,
-    age: Duration,
-    ttl: Duration,
 }
 
 /// An answer from memory.
@@ -48,54 +46,6 @@ fn hit(rooms: &Rooms, visit: &Visit, keyed: &Keyed, found: Found) -> Answered {
     show(rooms, visit, keyed, &entry, visit.identity.client.bits());
     let notes = Notes { cache: Cache::Hit(age), ..Notes::default() };
     Answered::new(answer::hit(rooms, visit, &entry, age, ttl), notes)
-}
-
-/// The key of a read; `None` if its question has too many variants.
-fn key(rooms: &Rooms, visit: &Visit) -> Option<Keyed> {
-    let path = visit.asked.path.as_ref()?;
-    let asker = visit.identity.caller.bits().to_le_bytes();
-    let authority = visit.authority(rooms);
-    let keyed =
-        Keyed::new(&asker, authority, path, &visit.query(), &visit.headers, &visit.policy.neutral_headers);
-    for name in &keyed.split_by {
-        rooms.metrics.split(name.as_str());
-    }
-    (!rooms.variants.too_many(&keyed, rooms.settings.cache.variants)).then_some(keyed)
-}
-
-/// What this asker tolerates.
-fn ask(rooms: &Rooms, visit: &Visit) -> Ask {
-    let kind = visit.asked.kind.as_ref().map_or("", |(kind, _)| kind);
-    let profile = visit.profile();
-    Ask {
-        client: visit.identity.client.bits(),
-        rule_age: visit.policy.rule(kind).map_or(Duration::ZERO, |rule| rule.max_age),
-        profile_age: profile.age_of(visit.asked.family()),
-        unsettled_age: visit.policy.unsettled_age,
-        repeat_age: rooms.settings.cache.repeat_age,
-        repeat: profile.repeat,
-        tolerance: Tolerance::of(&visit.headers),
-    }
-}
-
-/// The entry that answers, or why none does.
-pub(super) fn find(rooms: &Rooms, visit: &Visit, keyed: &Keyed, ask: &Ask) -> Result<Found, Why> {
-    if !visit.identity.is_vouched() {
-        return Err(Why::Unvouched);
-    }
-    let entry = rooms.store.find(&keyed.key).ok_or(Why::Absent)?;
-    if is_hidden(rooms, visit, entry.parts.sent.order()) {
-        return Err(Why::Refused);
-    }
-    match judge(&entry, ask, rooms.clock.now()) {
-        Judgement::Fresh { age, ttl } => Ok(Found { entry, age, ttl }),
-        Judgement::Stale(why) => Err(why),
-    }
-}
-
-fn is_hidden(rooms: &Rooms, visit: &Visit, order: u64) -> bool {
-    let path = visit.asked.path.as_ref().map_or("", |path| path.as_str());
-    rooms.refusals.hides(visit.identity.caller.bits(), path, order)
 }
 
 /// Joins a fetch or begins one, and answers with what it brings.
@@ -148,7 +98,7 @@ fn lane(visit: &Visit) -> Option<Token> {
 }
 
 /// Begins a fetch that was not under way when this was called.
-pub(super) async fn alone(rooms: &Arc<Rooms>, visit: &Arc<Visit>, keyed: Keyed, why: Why) -> Answered {
+async fn alone(rooms: &Arc<Rooms>, visit: &Arc<Visit>, keyed: Keyed, why: Why) -> Answered {
     match share(rooms, visit, keyed.clone(), lane(visit), None, |_| false).await {
         Some((ended, led)) => conclude(rooms, visit, &keyed, &ended, led, why).await,
         None => unfinished(visit),
@@ -175,18 +125,6 @@ async fn share(
         Ok(Ending::Done(fetched)) => Some((fetched, led)),
         Ok(Ending::Abandoned | Ending::Panicked) | Err(_) => None,
     }
-}
-
-/// Whether an asker may wait for a fetch under way: one that is yet to be sent, or was sent so short a
-/// while ago that its answer will do, with nothing written or learned since.
-fn may_join(rooms: &Rooms, visit: &Visit, ask: &Ask, phase: &Phase<Mark>) -> bool {
-    let Phase::Sent(Mark { sent, stamp }) = phase else { return true };
-    if ask.tolerance.no_cache || !stamp.may_join(*sent) || is_hidden(rooms, visit, sent.order()) {
-        return false;
-    }
-    let now = rooms.clock.now();
-    let (bound, _) = ask.bound(stamp.is_unsettled(now), false);
-    now.since(sent.at) <= bound
 }
 
 fn is_refusal_of_another(whole: &Whole, visit: &Visit) -> bool {

@@ -21,7 +21,8 @@ use crate::upstream::{Connect, NotACertificate, Scheme, Target, Upstream};
 use crate::{admit, cache, guard, identify, operations, scopes, upstream};
 
 use super::collect::Fills;
-use super::fetch::{Fetched, Mark, Question};
+use super::fetch::{Fetched, Question};
+use super::lookup::Mark;
 
 /// What every room can be told.
 #[derive(Debug, Clone)]
