@@ -318,6 +318,35 @@ async fn p3_a_write_with_unknown_outcome_may_be_applied_for_two_minutes() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn p3_a_write_under_way_is_looked_for_before_it_is_answered() {
+    let eras = Eras::default();
+    let own = eras.clone();
+    let world = World::new(move |call| {
+        if call.method == "GET" {
+            return own.show(call);
+        }
+        own.apply(call.at);
+        Reply::ok("{}").after(Duration::from_secs(30))
+    });
+    let az = world.client("a");
+    let reads = [VM[0], LISTS[2], NETWORK[5]].map(address);
+    for read in &reads {
+        az.get(read).await;
+    }
+    let write = az.begin("PUT", &reads[0], "{}");
+    world::pass(Duration::from_millis(1)).await;
+    for read in &reads {
+        assert_eq!(era(&az.get(read).await), 1, "{read}: what is kept is from before it was sent");
+        assert!(az.get(read).await.is_hit(), "{read}");
+    }
+    world::seconds(3).await;
+    for read in &reads {
+        assert!(!az.get(read).await.is_hit(), "{read}: until the answer everything lives two seconds");
+    }
+    write.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
 async fn p3_who_leaves_while_writing_has_written() {
     let eras = Eras::default();
     let own = eras.clone();
