@@ -43,7 +43,7 @@ impl Default for Settings {
             bytes: 256 << 20,
             entry_max: 16 << 20,
             caller_percent: 50,
-            fills: 64 << 20,
+            fills: 32 << 20,
             variants: 8,
             repeat_age: Duration::from_secs(2),
         }

@@ -14,8 +14,9 @@ use crate::body::{Body, BodyError};
 
 use super::gunzip::{decode, is_gzip};
 
-/// How much is set aside for a body at once: who only announces a large one takes no more.
-const FIRST: usize = 256 << 10;
+/// How much is set aside for a body before anything of it has come: who only announces a large one takes
+/// no more.
+const FIRST: usize = 16 << 10;
 
 /// Bytes of bodies being collected, all together.
 #[derive(Debug)]
@@ -67,11 +68,17 @@ pub(super) enum Collected {
 pub(super) async fn collect(mut body: Body, most: usize, fills: &Arc<Fills>) -> Result<Collected, BodyError> {
     let mut share = Share { fills: fills.clone(), taken: 0 };
     let told = body.size_hint().exact().and_then(|size| usize::try_from(size).ok());
-    let mut read = Vec::with_capacity(told.unwrap_or(0).min(most).min(FIRST));
+    let mut read = Vec::with_capacity(told.unwrap_or(0).min(FIRST));
     let mut fits = share.grow(read.capacity());
     while let Some(frame) = body.frame().await {
         let Ok(piece) = frame?.into_data() else { continue };
         let before = read.capacity();
+        let needed = read.len() + piece.len();
+        if before < needed {
+            // By doubling, and not beyond the length it is said to have.
+            let wanted = (2 * before).min(told.unwrap_or(usize::MAX)).max(needed);
+            read.reserve_exact(wanted - read.len());
+        }
         read.extend_from_slice(&piece);
         fits &= share.grow(read.capacity() - before);
         if read.len() > most || !fits {
