@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::arm::{ArmPath, Document, ETag};
+use crate::arm::{ArmPath, Document, ETag, Life, Shape};
 use crate::clock::Moment;
 
 /// What a client asked when it was shown something.
@@ -16,6 +16,8 @@ pub struct Question<'a> {
     pub path: &'a Arc<str>,
 }
 
+/// How many versions of a life that ended are remembered.
+const FORMER: usize = 16;
 /// Bytes that a superseded version takes with its id, roughly.
 const ITEM: usize = 320;
 
@@ -33,8 +35,31 @@ struct Superseded {
     question: Arc<str>,
     id: Arc<str>,
     etag: ETag,
+    life: Life,
+    /// Whether a list showed it.
+    listed: bool,
     last: Moment,
     order: u64,
+}
+
+/// A life of a resource that ended, as this client knows: it was told 404, or deleted it.
+#[derive(Debug, Default)]
+struct Ended {
+    order: u64,
+    /// The versions it was shown of it. ARM's lists go on showing them for a while; a read of the resource
+    /// itself that finds it again says that it lives.
+    former: Vec<(ETag, Life)>,
+}
+
+impl Ended {
+    /// Whether a version shown afterwards is one of the life that ended.
+    fn knows(&self, etag: &ETag, life: &Life) -> bool {
+        self.former.iter().any(|(former, lived)| match lived.differs(life) {
+            true => false,
+            // Where no mark tells, the version does.
+            false => lived.shares_mark(life) || former == etag,
+        })
+    }
 }
 
 /// What one client was shown. Nothing is forgotten before its window ends, except for space, and then the
@@ -44,7 +69,7 @@ pub(super) struct Memory {
     order: u64,
     latest: HashMap<u64, Shown>,
     superseded: VecDeque<Superseded>,
-    ended: HashMap<Box<str>, u64>,
+    ended: HashMap<Box<str>, Ended>,
     dropped: HashMap<Arc<str>, Moment>,
     bytes: usize,
 }
@@ -88,6 +113,8 @@ impl Memory {
                     question: former.path.clone(),
                     id: item.id.clone(),
                     etag,
+                    life: item.life.clone(),
+                    listed: former.document.shape == Shape::Collection,
                     last: former.last,
                     order: former.order,
                 });
@@ -97,7 +124,15 @@ impl Memory {
 
     pub(super) fn end(&mut self, id: &str) {
         self.order += 1;
-        self.ended.insert(id.into(), self.order);
+        let latest = self.latest.values().filter_map(|shown| shown.document.item(id));
+        let latest = latest.filter_map(|item| Some((item.etag.clone()?, item.life.clone())));
+        let superseded = self.superseded.iter().filter(|version| *version.id == *id);
+        let superseded = superseded.map(|version| (version.etag.clone(), version.life.clone()));
+        let mut former: Vec<_> = latest.chain(superseded).collect();
+        former.dedup();
+        // The life that ends is the last one: of those before, what is shown no more is not looked for.
+        former.truncate(FORMER);
+        self.ended.insert(id.into(), Ended { order: self.order, former });
     }
 
     /// The versions of a resource that may be the base of a write, each once. None where a question that
@@ -110,18 +145,21 @@ impl Memory {
         if forgotten {
             return Vec::new();
         }
-        let ended = self.ended.get(path.as_str()).copied().unwrap_or(0);
-        let counts = |last: Moment, order: u64| order > ended && now.since(last) <= window;
-        let latest = self
-            .latest
-            .values()
-            .filter(|shown| counts(shown.last, shown.order))
-            .filter_map(|shown| shown.document.item(path.as_str())?.etag.clone());
-        let superseded = self
-            .superseded
-            .iter()
-            .filter(|version| *version.id == *path.as_str() && counts(version.last, version.order))
-            .map(|version| version.etag.clone());
+        let ended = self.ended.get(path.as_str());
+        let counts = |last: Moment, order: u64, listed: bool, etag: &ETag, life: &Life| {
+            let alive = |ended: &Ended| order > ended.order && !(listed && ended.knows(etag, life));
+            ended.is_none_or(alive) && now.since(last) <= window
+        };
+        let latest = self.latest.values().filter_map(|shown| {
+            let item = shown.document.item(path.as_str())?;
+            let listed = shown.document.shape == Shape::Collection;
+            item.etag.clone().filter(|etag| counts(shown.last, shown.order, listed, etag, &item.life))
+        });
+        let superseded =
+            self.superseded.iter().filter(|version| *version.id == *path.as_str()).filter(|version| {
+                counts(version.last, version.order, version.listed, &version.etag, &version.life)
+            });
+        let superseded = superseded.map(|version| version.etag.clone());
         let mut versions: Vec<_> = latest.chain(superseded).collect();
         versions.sort_unstable();
         versions.dedup();
@@ -146,7 +184,7 @@ impl Memory {
             self.dropped.retain(|_, at| now.since(*at) <= window);
             if self.ended.len() > 1024 {
                 let oldest = self.order.saturating_sub(512);
-                self.ended.retain(|_, order| *order > oldest);
+                self.ended.retain(|_, ended| ended.order > oldest);
             }
         }
     }
