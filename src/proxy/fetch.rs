@@ -121,8 +121,8 @@ async fn fetch_whole(
     match read_body(rooms, &mut received).await? {
         Collected::Large(body) => {
             rooms.metrics.not_stored(NotStored::Large.as_str());
-            let response = received.into_streamed().map(|_| body);
-            Ok(Fetched::Large(Mutex::new(Some(response))))
+            *received.response.body_mut() = body;
+            Ok(Fetched::Large(Mutex::new(Some(received.into_streamed()))))
         }
         Collected::Whole(body) => {
             let (token, vouched) = (visit.identity.token, received.vouched);
