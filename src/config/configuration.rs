@@ -102,9 +102,7 @@ impl Configuration {
     pub(super) fn enter_cloud(&mut self, cloud: Cloud) {
         self.cloud = cloud;
         self.endpoint = endpoint_of(cloud);
-        let host = cloud.arm_host().to_owned();
-        self.listen.arm.exact = vec![host.clone()];
-        self.listen.arm.regional = vec![host];
+        self.listen.know_arm_as(cloud.arm_host());
     }
 }
 

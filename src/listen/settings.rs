@@ -41,6 +41,13 @@ pub struct Settings {
     pub grace: Duration,
 }
 
+impl Settings {
+    /// Takes `host`, and its names with a region in front, for ARM's.
+    pub fn know_arm_as(&mut self, host: &str) {
+        self.arm = HostSet { exact: vec![host.to_owned()], regional: vec![host.to_owned()] };
+    }
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Self {

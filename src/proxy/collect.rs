@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http::Response;
+use http::{HeaderMap, Response, header};
 use http_body::{Body as HttpBody, Frame};
 use http_body_util::BodyExt;
 
@@ -112,6 +112,14 @@ pub(super) async fn peek(
         Ok(Collected::Whole(plain)) => Some(plain),
         Ok(Collected::Large(_)) | Err(_) => None,
     }))
+}
+
+/// Whether an answer says that its body is JSON, by whatever name.
+pub(super) fn says_json(headers: &HeaderMap) -> bool {
+    headers
+        .get(header::CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .is_some_and(|value| value.to_ascii_lowercase().contains("json"))
 }
 
 /// What was read already, then the rest.

@@ -63,7 +63,7 @@ async fn dispatch(rooms: &Arc<Rooms>, visit: &Arc<Visit>, body: Body) -> Answere
         // A write drops what it made wrong in every mode: others may be in another one.
         Intent::Write => write::write(rooms, visit, body).await,
         Intent::Poll => poll::poll(rooms, visit, body).await,
-        _ if is_known_poll(rooms, visit) => poll::poll(rooms, visit, body).await,
+        _ if visit.method == Method::GET && visit.is_poll(rooms) => poll::poll(rooms, visit, body).await,
         Intent::Pass => pass::pass(rooms, visit, body, "no-rule").await,
         Intent::Read if visit.mode == Mode::Pass => pass::pass(rooms, visit, body, "pass").await,
         // A part of an answer, or an answer to a body, is nothing to keep.
@@ -75,9 +75,4 @@ async fn dispatch(rooms: &Arc<Rooms>, visit: &Arc<Visit>, body: Body) -> Answere
         }
         Intent::Read => read::read(rooms, visit).await,
     }
-}
-
-/// Whether some write's answer named this very address as the one to poll.
-fn is_known_poll(rooms: &Rooms, visit: &Visit) -> bool {
-    visit.method == Method::GET && rooms.operations.polled(&visit.target).is_some()
 }

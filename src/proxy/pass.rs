@@ -1,14 +1,14 @@
 //! What armshield does not handle: streamed both ways, links led back, its budget kept to.
 
 use bytes::Bytes;
-use http::{HeaderMap, Method, Response, StatusCode, header};
+use http::{Method, Response, StatusCode, header};
 
 use crate::arm::Document;
 use crate::body::Body;
 use crate::observe::Cache;
 use crate::rewrite::{NextLinkBody, Way};
 
-use super::collect::{Collected, collect};
+use super::collect::{Collected, collect, says_json};
 use super::notes::{Answered, Notes};
 use super::rooms::Rooms;
 use super::send;
@@ -66,7 +66,8 @@ fn way_back<'a>(rooms: &Rooms, visit: &'a Visit) -> Option<Way<'a>> {
 /// The answer with the link of a list leading back: small ones at once, others as they flow by.
 async fn led_back(rooms: &Rooms, visit: &Visit, response: Response<Body>) -> Response<Body> {
     let Some(way) = way_back(rooms, visit) else { return response };
-    if response.status() != StatusCode::OK || !is_plain_json(response.headers()) {
+    let coded = response.headers().contains_key(header::CONTENT_ENCODING);
+    if response.status() != StatusCode::OK || coded || !says_json(response.headers()) {
         return response;
     }
     let (mut head, body) = response.into_parts();
@@ -87,12 +88,4 @@ async fn led_back(rooms: &Rooms, visit: &Visit, response: Response<Body>) -> Res
 fn whole(rooms: &Rooms, visit: &Visit, bytes: Bytes) -> Body {
     let document = Document::parse(&bytes).ok();
     splice::body(rooms, visit, bytes, document.as_ref())
-}
-
-fn is_plain_json(headers: &HeaderMap) -> bool {
-    let json = headers
-        .get(header::CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok())
-        .is_some_and(|value| value.to_ascii_lowercase().contains("json"));
-    json && !headers.contains_key(header::CONTENT_ENCODING)
 }

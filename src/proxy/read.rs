@@ -150,10 +150,8 @@ async fn conclude(
         Fetched::Whole(whole) => {
             // The answer may have proven the token; a client has its own name from then on. Clients with
             // the same token are several all the same.
-            let identity = &visit.identity;
-            let proven = whole.vouched && whole.token == identity.token;
-            let client = if proven { identity.claimed_client() } else { identity.client };
-            show(rooms, visit, keyed, &whole.entry, client.bits());
+            let proven = whole.vouched && whole.token == visit.identity.token;
+            show(rooms, visit, keyed, &whole.entry, visit.client(proven));
             if led { first(rooms, visit, whole, why) } else { follower(rooms, visit, whole) }
         }
     }

@@ -53,12 +53,12 @@ impl Settings {
     /// The defaults for an endpoint.
     #[must_use]
     pub fn new(cloud: Cloud, endpoint: Target) -> Self {
-        let host = cloud.arm_host().to_owned();
-        let arm = listen::HostSet { exact: vec![host.clone()], regional: vec![host] };
+        let mut listen = listen::Settings::default();
+        listen.know_arm_as(cloud.arm_host());
         Self {
             cloud,
             endpoint,
-            listen: listen::Settings { arm, ..listen::Settings::default() },
+            listen,
             identify: identify::Settings::default(),
             scopes: scopes::Settings::default(),
             cache: cache::Settings::default(),

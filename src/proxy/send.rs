@@ -35,8 +35,6 @@ pub(super) struct Received {
     pub(super) head: Duration,
     /// Whether ARM has let this token in, now or a short while ago.
     pub(super) vouched: bool,
-    /// Who the client is from now on.
-    pub(super) client: u128,
     place: Place,
     lane: Option<Admitted>,
 }
@@ -151,14 +149,13 @@ pub(super) async fn send(
         rooms.identify.hold(&visit.identity, closed.until).await;
     }
     body.map_err(Failed::Broken)?;
-    let (vouched, client) = believe(rooms, visit, status).await;
-    Ok(Received { response, head, vouched, client, place, lane })
+    let vouched = believe(rooms, visit, status).await;
+    Ok(Received { response, head, vouched, place, lane })
 }
 
-/// What an answer says about the token that was sent.
-async fn believe(rooms: &Rooms, visit: &Visit, status: StatusCode) -> (bool, u128) {
+/// What an answer says about the token that was sent; whether ARM has let it in, now or a short while ago.
+async fn believe(rooms: &Rooms, visit: &Visit, status: StatusCode) -> bool {
     let identity = &visit.identity;
-    let known = (identity.is_vouched(), identity.client.bits());
     let path = visit.asked.path.as_ref();
     match status {
         StatusCode::UNAUTHORIZED => rooms.identify.revoke(identity.token).await,
@@ -173,14 +170,12 @@ async fn believe(rooms: &Rooms, visit: &Visit, status: StatusCode) -> (bool, u12
             }
         }
         _ => {
-            let is_poll = visit.asked.intent == crate::classify::Intent::Poll
-                || rooms.operations.polled(&visit.target).is_some();
-            if vouches(&visit.method, path, is_poll, status)
-                && let Some(proven) = rooms.identify.vouch(identity).await
+            if vouches(&visit.method, path, visit.is_poll(rooms), status)
+                && rooms.identify.vouch(identity).await.is_some()
             {
-                return (true, proven.client.bits());
+                return true;
             }
         }
     }
-    (known.0 && status != StatusCode::UNAUTHORIZED, known.1)
+    identity.is_vouched() && status != StatusCode::UNAUTHORIZED
 }

@@ -8,7 +8,7 @@ use http::{HeaderMap, Method, Request, Uri, header};
 use crate::admit::Payer;
 use crate::arm::{Query, headers};
 use crate::body::Body;
-use crate::classify::Asked;
+use crate::classify::{Asked, Intent};
 use crate::clock::Moment;
 use crate::identify::Identity;
 use crate::listen::{Dialled, Entrance};
@@ -74,6 +74,18 @@ impl Visit {
 
     pub(super) fn profile(&self) -> &Profile {
         &self.identity.profile
+    }
+
+    /// Who the client is, once an answer has said whether ARM lets its token in.
+    pub(super) fn client(&self, proven: bool) -> u128 {
+        let identity = &self.identity;
+        if proven { identity.claimed_client().bits() } else { identity.client.bits() }
+    }
+
+    /// Whether it asks for an operation: by the form of its path, or because some write's answer named this
+    /// very address.
+    pub(super) fn is_poll(&self, rooms: &Rooms) -> bool {
+        self.asked.intent == Intent::Poll || rooms.operations.polled(&self.target).is_some()
     }
 
     pub(super) fn query(&self) -> Query<'_> {

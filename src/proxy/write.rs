@@ -14,7 +14,7 @@ use crate::operations::Begun;
 use crate::policy::GuardMode;
 use crate::scopes::{Fence, Outcome, Sent, Shown};
 
-use super::collect::{Collected, collect, peek};
+use super::collect::{Collected, collect, peek, says_json};
 use super::gunzip::is_gzip;
 use super::notes::{Answered, Notes};
 use super::rooms::Rooms;
@@ -136,7 +136,6 @@ async fn received_answer(
     sent: Sent,
     mut notes: Notes,
 ) -> Answered {
-    let client = received.client;
     let proven = received.vouched;
     let mut response = received.into_streamed();
     let status = response.status().as_u16();
@@ -151,7 +150,7 @@ async fn received_answer(
     let outcome = if refused_unproven { Outcome::NeverSent } else { Outcome::of(status, begun.any()) };
     let settling = fence.lift(outcome).await;
     if (200..300).contains(&status) {
-        took_effect(rooms, visit, client, status, document.as_ref(), sent);
+        took_effect(rooms, visit, visit.client(proven), status, document.as_ref(), sent);
     }
     if begun.any() {
         let deletes = visit.method == Method::DELETE;
@@ -168,13 +167,9 @@ async fn received_answer(
 
 /// Reads an answer that shows a resource, and puts it back as it came.
 async fn read_shown(rooms: &Rooms, response: &mut Response<Body>) -> Option<Document> {
-    let json = response
-        .headers()
-        .get(header::CONTENT_TYPE)
-        .is_some_and(|kind| kind.to_str().is_ok_and(|kind| kind.to_ascii_lowercase().contains("json")));
     let known = http_body::Body::size_hint(response.body()).exact().is_some_and(|size| size <= READ as u64);
     let coded = is_gzip(response.headers());
-    if !json || !(known || coded || response.headers().contains_key(header::ETAG)) {
+    if !says_json(response.headers()) || !(known || coded || response.headers().contains_key(header::ETAG)) {
         return None;
     }
     match peek(response, READ, &rooms.fills).await {
