@@ -17,5 +17,4 @@ mod p5_bounded_age;
 mod p6_never_backwards;
 mod p7_no_lost_update;
 mod p9_one_call;
-mod random_interleavings;
 mod smoke;

@@ -400,7 +400,7 @@ fn play(lags: bool, steps: &[Step]) -> Result<(), TestCaseError> {
 }
 
 fn config() -> ProptestConfig {
-    let failures = FileFailurePersistence::Direct("tests/promises/random_interleavings.regressions");
+    let failures = FileFailurePersistence::Direct("tests/model/http.regressions");
     ProptestConfig { cases: 100, failure_persistence: Some(Box::new(failures)), ..ProptestConfig::default() }
 }
 
