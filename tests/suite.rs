@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod binary;
+mod incidents;
 mod promises;
 #[allow(dead_code, unused_imports, unreachable_pub, reason = "each test uses what it needs")]
 mod support;
