@@ -11,4 +11,6 @@ mod sdk;
 mod service;
 mod stage;
 
+mod service_beside_a_change_of_a_vm;
 mod service_beside_a_change_of_the_set;
+mod service_beside_the_platform;

@@ -43,7 +43,8 @@ pub fn addresses(sim: &Simulator, id: &str) -> Vec<String> {
 
 /// Adds a second address to the only interface of a model.
 pub fn add_address(shown: &mut Value, name: &str) {
-    let subnet = "/subscriptions/x/resourceGroups/n/providers/Microsoft.Network/virtualNetworks/v/subnets/pods";
+    let subnet =
+        "/subscriptions/x/resourceGroups/n/providers/Microsoft.Network/virtualNetworks/v/subnets/pods";
     addresses_of(configuration(shown)).unwrap().push(json!({"name": name, "properties": {
         "primary": false, "privateIPAddressVersion": "IPv4", "subnet": {"id": subnet}}}));
 }

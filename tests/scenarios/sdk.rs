@@ -155,7 +155,8 @@ impl Sdk {
         let puts = method == "PUT";
         let link = first.header("azure-asyncoperation").or(first.header("location"));
         let link = link.map(|link| self.led(link));
-        let Some(poll) = link.or_else(|| (puts && is_under_way(&first.json())).then(|| target.clone())) else {
+        let Some(poll) = link.or_else(|| (puts && is_under_way(&first.json())).then(|| target.clone()))
+        else {
             return Ok(first);
         };
         let mut wait = retry_after(&first);

@@ -51,6 +51,11 @@ pub struct Ending {
 }
 
 impl Ending {
+    /// With what these writes were answered.
+    pub fn statuses(&self) -> Vec<u16> {
+        self.writes.iter().map(|line| line.answer.status).collect()
+    }
+
     /// What the guard said about each of these writes, with the status.
     pub fn guarded(&self) -> Vec<(u16, &str)> {
         self.writes.iter().map(|line| (line.answer.status, line.answer.guard())).collect()
@@ -58,11 +63,16 @@ impl Ending {
 }
 
 impl Story {
+    /// How it ends without armshield, and with it.
+    pub async fn both(self) -> (Ending, Ending) {
+        (self.play(Way::Direct).await, self.play(Way::Through).await)
+    }
+
     /// Plays it. Whatever happened to the other's change, in the end the service is there with all that
     /// belongs to it, or nothing of it is left.
     pub async fn play(self, way: Way) -> Ending {
         let stage = Stage::new(way, Options::default());
-        let set = stage.sim.add_uniform("pool", 3);
+        let set = stage.sim.add_uniform("pool", 2);
         Ccm::prepare(&stage);
         let mut ccm = Ccm::new(&stage, self.release);
         let id = match self.on {
@@ -71,7 +81,7 @@ impl Story {
         };
         if self.act != Act::Creates {
             assert_eq!(ccm.create("web").await, []);
-            assert_eq!(pools::joined(&stage.sim, &set), [1; 4]);
+            assert_eq!(pools::joined(&stage.sim, &set), [1; 3]);
         }
         world::seconds(if self.act == Act::DeletesLater { 3600 } else { 60 }).await;
         let before = ccm.sdk.diary().len();
@@ -90,7 +100,7 @@ impl Story {
 
     fn service_is_whole_or_gone(&self, stage: &Stage, set: &str) {
         let creates = self.act == Act::Creates;
-        assert_eq!(pools::joined(&stage.sim, set), [usize::from(creates); 4], "{self:?}");
+        assert_eq!(pools::joined(&stage.sim, set), [usize::from(creates); 3], "{self:?}");
         let network = stage.network();
         for resource in ["loadBalancers/kubernetes", "publicIPAddresses/web"] {
             let found = stage.sim.read(&format!("{network}/{resource}"));
