@@ -14,3 +14,5 @@ mod stage;
 mod service_beside_a_change_of_a_vm;
 mod service_beside_a_change_of_the_set;
 mod service_beside_the_platform;
+mod put_that_changes_nothing;
+mod reset;
