@@ -11,8 +11,11 @@ mod sdk;
 mod service;
 mod stage;
 
+mod autoscaler;
+mod autoscaler_cycle;
+mod put_that_changes_nothing;
+mod reset;
 mod service_beside_a_change_of_a_vm;
 mod service_beside_a_change_of_the_set;
 mod service_beside_the_platform;
-mod put_that_changes_nothing;
-mod reset;
+mod truth;

@@ -62,8 +62,10 @@ async fn nobody_is_shown_what_was_before_it() {
             for reader in &readers {
                 let (answer, truth) = (reader.get(&at(&id)).await, stage.sim.read(&id).unwrap());
                 assert_eq!(answer.json()["etag"], tag);
-                let (shown, now) =
-                    (&answer.json()["properties"]["provisioningState"], &truth["properties"]["provisioningState"]);
+                let (shown, now) = (
+                    &answer.json()["properties"]["provisioningState"],
+                    &truth["properties"]["provisioningState"],
+                );
                 states.push(shown.as_str().unwrap().to_owned());
                 let age: u64 = answer.header("age").map_or(0, |age| age.parse().unwrap());
                 assert!(shown == now || age <= 2, "{id} is {now}, shown is {shown}, {age} s old");

@@ -38,9 +38,11 @@ async fn all_see(stage: &Stage, readers: &[Client], id: &str) {
         }
         let (list, name) = id.rsplit_once('/').unwrap();
         let listed = reader.get(&at(list)).await.json();
-        let listed = listed["value"].as_array().unwrap().iter().find(|item| {
-            item["id"].as_str().unwrap().rsplit('/').next().unwrap() == name
-        });
+        let listed = listed["value"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|item| item["id"].as_str().unwrap().rsplit('/').next().unwrap() == name);
         assert_eq!(listed, stage.sim.read(id).as_ref(), "{id} in its list");
     }
 }
@@ -58,7 +60,8 @@ async fn a_reimaged_set_and_a_reimaged_vm_are_shown_as_they_are() {
             all_see(&stage, &readers, id).await;
         }
         let begun = writer.begin("POST", &format!("{target}{COMPUTE}"), Some(&body), None).await.unwrap();
-        let updating = |id: &String| stage.sim.read(id).unwrap()["properties"]["provisioningState"] == "Updating";
+        let updating =
+            |id: &String| stage.sim.read(id).unwrap()["properties"]["provisioningState"] == "Updating";
         assert!(vms.iter().any(updating), "{target}");
         for id in [&set, &vms[0], &vms[1]] {
             all_see(&stage, &readers, id).await;

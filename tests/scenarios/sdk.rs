@@ -46,14 +46,21 @@ impl Trouble {
 pub struct Line {
     pub method: String,
     pub path: String,
-    /// When it was asked, by the simulator's clock.
+    pub query: String,
     pub asked: Instant,
+    /// When the whole answer was there.
+    pub answered: Instant,
     pub answer: Answer,
 }
 
 impl Line {
     pub fn is(&self, method: &str, path_end: &str) -> bool {
         self.method == method && self.path.ends_with(path_end)
+    }
+
+    /// Whether it was answered from memory, or by somebody else's call.
+    pub fn cost_no_call(&self) -> bool {
+        self.answer.is_hit() || self.answer.cache().ends_with("collapsed")
     }
 }
 
@@ -248,8 +255,15 @@ impl Sdk {
         }
         let text = body.map_or_else(String::new, Value::to_string);
         let answer = self.client.send(request, &text).await.unwrap();
-        let path = target.split('?').next().unwrap().to_owned();
-        let line = Line { method: method.to_owned(), path, asked, answer: answer.clone() };
+        let (path, query) = target.split_once('?').unwrap();
+        let line = Line {
+            method: method.to_owned(),
+            path: path.to_owned(),
+            query: query.to_owned(),
+            asked,
+            answered: Instant::now(),
+            answer: answer.clone(),
+        };
         self.shared.lock().unwrap().diary.push(line);
         answer
     }
