@@ -5,8 +5,8 @@
 //! **Held to.** Whatever the autoscaler is shown was true no longer than five seconds before it asked, and not
 //! before the last answer to a write: so no size falls below what ARM had, no instance comes back that was
 //! deleted, an instance that failed is seen when it would have been seen without armshield, give or take a turn
-//! of its loop. The exporter is shown nothing older than thirty seconds. Together they cost fewer calls; an
-//! autoscaler alone costs not one more, and hardly one fewer.
+//! of its loop. The exporter is shown nothing older than thirty seconds. Together they cost a quarter of the calls
+//! less, nearly all of them the exporter's; an autoscaler alone costs not one more, and not one fewer.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -204,7 +204,6 @@ async fn beside_an_exporter_it_is_shown_what_is_true_within_its_bounds_for_fewer
         through.calls + both,
         "each question is a call, or was answered by another's"
     );
-    assert!(saved(&through.autoscaler) > 0, "some of its own lists were the exporter's");
     assert!(through.calls * 4 < direct.calls * 3, "{} of {}", through.calls, direct.calls);
 }
 
@@ -214,7 +213,7 @@ async fn alone_it_costs_the_calls_it_cost_before() {
     let seconds = Duration::from_secs;
     assert!(through.truth.holds(&through.autoscaler, seconds(5), &through.written()) > 20);
     thought_alike(&direct.minds, &through.minds);
-    assert!(through.calls <= direct.calls, "{} of {}", through.calls, direct.calls);
+    assert_eq!(through.calls, direct.calls);
 }
 
 /// A set that somebody else has written since it was listed, and an exporter whose answers armshield keeps.
