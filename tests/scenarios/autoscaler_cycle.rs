@@ -5,7 +5,7 @@
 //! **Held to.** Whatever the autoscaler is shown was true no longer than five seconds before it asked, and not
 //! before the last answer to a write: so no size falls below what ARM had, no instance comes back that was
 //! deleted, an instance that failed is seen when it would have been seen without armshield, give or take a turn
-//! of its loop. The exporter is shown nothing older than thirty seconds. Together they cost a quarter of the calls
+//! of its loop. The exporter is shown nothing older than thirty seconds. Together they cost a fifth of the calls
 //! less, nearly all of them the exporter's; an autoscaler alone costs not one more, and not one fewer.
 
 use std::collections::BTreeMap;
@@ -204,7 +204,7 @@ async fn beside_an_exporter_it_is_shown_what_is_true_within_its_bounds_for_fewer
         through.calls + both,
         "each question is a call, or was answered by another's"
     );
-    assert!(through.calls * 4 < direct.calls * 3, "{} of {}", through.calls, direct.calls);
+    assert!(through.calls * 5 < direct.calls * 4, "{} of {}", through.calls, direct.calls);
 }
 
 #[tokio::test(start_paused = true)]
