@@ -19,6 +19,7 @@ use crate::support::simulated::COMPUTE;
 
 use super::sdk::{Begun, Sdk, Trouble};
 use super::stage::Stage;
+use super::start::{filter, vms_of};
 use super::truth::{Members, member};
 
 const SETS: Duration = Duration::from_secs(60);
@@ -116,13 +117,11 @@ impl Autoscaler {
     async fn list_instances(&mut self, set: &str) -> Result<(), Trouble> {
         let (asked, group) = (Instant::now(), &self.groups[set]);
         let id = group.model["id"].as_str().unwrap();
-        let version = &COMPUTE[1..];
-        let target = if group.model["properties"]["orchestrationMode"] == "Flexible" {
-            let id = id.replace('/', "%2F");
-            let filter = format!("%27virtualMachineScaleSet%2Fid%27+eq+%27{id}%27");
-            format!("{}/virtualMachines?%24filter={filter}&{version}", self.compute)
-        } else {
-            format!("{id}/virtualMachines?%24expand=instanceView&{version}")
+        let target = match group.model["properties"]["orchestrationMode"] == "Flexible" {
+            true => {
+                format!("{}/virtualMachines?%24filter={}&{}", self.compute, filter(id), &COMPUTE[1..])
+            }
+            false => vms_of(id),
         };
         let instances = self.sdk.list(&target).await?.iter().map(member).collect();
         let group = self.groups.get_mut(set).unwrap();

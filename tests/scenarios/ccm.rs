@@ -23,6 +23,7 @@ use crate::support::world;
 use super::pools;
 use super::sdk::{Sdk, Trouble};
 use super::stage::Stage;
+use super::start::vms_of;
 
 /// Which CCM it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -281,8 +282,7 @@ impl Ccm {
             return Ok(vms.clone());
         }
         let asked = Instant::now();
-        let target = format!("{set}/virtualMachines?%24expand=instanceView&{}", &COMPUTE[1..]);
-        let vms = self.sdk.list(&target).await?;
+        let vms = self.sdk.list(&vms_of(set)).await?;
         self.vms.insert(set.to_owned(), (asked, vms.clone()));
         Ok(vms)
     }

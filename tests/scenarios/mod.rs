@@ -18,4 +18,6 @@ mod reset;
 mod service_beside_a_change_of_a_vm;
 mod service_beside_a_change_of_the_set;
 mod service_beside_the_platform;
+mod start;
+mod throttled_start;
 mod truth;
