@@ -33,7 +33,7 @@ fn exists(test: &str) -> bool {
 
 fn is_test(text: &str, name: &str) -> bool {
     let Some(at) = text.find(&format!("fn {name}(")) else { return false };
-    let before = text[..at].lines().rev().take_while(|line| !line.trim().is_empty());
+    let before = text[..at].trim_end().lines().rev().take_while(|line| !line.trim().is_empty());
     before.take(4).any(|line| line.contains("test]") || line.contains("::test("))
 }
 
