@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use armshield::clock::{Clock, Moment};
 use proptest::prelude::*;
-use proptest::test_runner::FileFailurePersistence;
 
+use crate::seed;
 use crate::support::arm::Ending;
 use crate::support::client::{AZ, CCM};
 use crate::support::eras::address;
@@ -399,13 +399,8 @@ fn play(lags: bool, steps: &[Step]) -> Result<(), TestCaseError> {
     })
 }
 
-fn config() -> ProptestConfig {
-    let failures = FileFailurePersistence::Direct("tests/model/http.regressions");
-    ProptestConfig { cases: 100, failure_persistence: Some(Box::new(failures)), ..ProptestConfig::default() }
-}
-
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(seed::config(100, "tests/model/http.regressions"))]
 
     #[test]
     fn p3_p4_p6_hold_however_reads_writes_and_changes_meet(steps in prop::collection::vec(step(false), 5..40)) {
