@@ -16,7 +16,7 @@ pub fn config(cases: u32, file: &'static str) -> Config {
         cases: cases * stated::<u32>("ARMSHIELD_MODEL_CASES").unwrap_or(1),
         failure_persistence: if seed.is_some() { None } else { recorded() },
         rng_seed: seed.unwrap_or(RngSeed::Random),
-        max_shrink_iters: 4096,
+        max_shrink_iters: 2048,
         ..Config::default()
     }
 }
@@ -26,6 +26,7 @@ pub fn runner(cases: u32, file: &'static str) -> TestRunner {
     TestRunner::new(config(cases, file))
 }
 
+#[expect(clippy::disallowed_methods, reason = "what a run of the tests is told, not armshield")]
 fn stated<T: FromStr>(name: &str) -> Option<T> {
     let value = var(name).ok()?;
     Some(value.parse().unwrap_or_else(|_| panic!("{name} is no number: {value}")))

@@ -1,0 +1,79 @@
+//! The promises over real HTTP in memory, however the requests of many clients, what ARM answers and what
+//! others do to ARM interleave; judged by a small reference that holds sets of allowed answers.
+//!
+//! `operations` are generated whole, `play` plays them, `arm` answers by what is so in `truth` and keeps
+//! `records`, and `judge` reads them when all is over.
+
+mod arm;
+mod judge;
+mod operations;
+mod people;
+mod places;
+mod play;
+mod records;
+mod truth;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use proptest::prelude::*;
+use proptest::test_runner::{TestCaseResult, TestError};
+
+use self::operations::{Step, Theme, steps};
+use self::play::Play;
+use crate::seed;
+
+const RECORDED: &str = "tests/model/http.regressions";
+
+/// How many cases there are of each theme.
+const CASES: u32 = 120;
+/// How many steps a case has at most; on average it has half of them.
+const MOST: usize = 60;
+
+fn play(theme: Theme, steps: &[Step]) -> TestCaseResult {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+    runtime.block_on(async {
+        let arm = Play::new(theme == Theme::Lag).play(steps).await;
+        let wrong = judge::judge(&arm.lock().unwrap());
+        prop_assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+        Ok(())
+    })
+}
+
+fn hold(theme: Theme) {
+    let played = AtomicUsize::new(0);
+    let outcome = seed::runner(CASES, RECORDED).run(&steps(theme, MOST), |steps| {
+        played.fetch_add(steps.len(), Ordering::Relaxed);
+        play(theme, &steps)
+    });
+    match outcome {
+        // Of four themes.
+        Ok(()) => assert!(played.into_inner() >= 2500, "fewer than ten thousand steps in all"),
+        Err(TestError::Fail(why, steps)) => {
+            let steps: Vec<_> =
+                steps.iter().enumerate().map(|(at, step)| format!("{at}: {step:?}")).collect();
+            panic!("{why}\n{}", steps.join("\n"));
+        }
+        Err(aborted) => panic!("{aborted}"),
+    }
+}
+
+#[test]
+fn they_hold_whatever_happens() {
+    hold(Theme::All);
+}
+
+#[test]
+fn they_hold_where_many_write_the_same() {
+    hold(Theme::Versions);
+}
+
+#[test]
+fn they_hold_where_tokens_and_rights_come_and_go() {
+    hold(Theme::Tokens);
+}
+
+#[test]
+fn they_hold_where_lists_lag() {
+    hold(Theme::Lag);
+}
