@@ -13,26 +13,9 @@ pub(crate) struct Fault {
     pub(crate) promise: &'static str,
     /// What it means in production.
     pub(crate) means: &'static str,
-    /// Who has to catch it.
-    pub(crate) caught_by: &'static [Level],
+    /// The tests of the model that have to catch it, each by itself.
+    pub(crate) caught_by: &'static [&'static str],
     pub(crate) patches: &'static [Patch],
-}
-
-/// A level of the model: the beginning of its tests' names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Level {
-    Http,
-    #[allow(dead_code, reason = "the rooms have no model yet")]
-    Rooms,
-}
-
-impl Level {
-    pub(crate) const fn filter(self) -> &'static str {
-        match self {
-            Self::Http => "http::",
-            Self::Rooms => "rooms::",
-        }
-    }
 }
 
 /// A change of the source, guarded by [`PLANTED`].

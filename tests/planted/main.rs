@@ -18,26 +18,34 @@ mod faults;
 mod model;
 mod tests;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 
-use fault::{Fault, Level, Refused};
+use fault::{Fault, Refused};
 use model::{Ended, Ran};
 
 fn main() {
     let faults = faults::all();
     let caught = faults.iter().flat_map(|fault| {
-        fault.caught_by.iter().map(|level| {
-            let (fault, level) = (*fault, *level);
-            Trial::test(fault.name, move || has_to_be_caught(fault, level)).with_kind(level.filter())
+        let fault = *fault;
+        fault.caught_by.iter().map(move |test| {
+            Trial::test(fault.name, move || has_to_be_caught(fault, test)).with_kind(level(test))
         })
     });
-    let healthy = [Level::Http]
-        .map(|level| Trial::test("no-fault", move || has_to_pass(level)).with_kind(level.filter()));
-    let trials = healthy.into_iter().chain(caught).chain(tests::all()).collect();
+    let tests: BTreeSet<_> = faults.iter().flat_map(|fault| fault.caught_by).copied().collect();
+    let healthy = tests
+        .into_iter()
+        .map(|test| Trial::test(format!("no-fault-{test}"), || has_to_pass(test)).with_kind(level(test)));
+    let trials = healthy.chain(caught).chain(tests::all()).collect();
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
+}
+
+/// The level of the model that a test is of.
+fn level(test: &str) -> &str {
+    test.split("::").next().unwrap_or_default()
 }
 
 /// The model with all faults in it.
@@ -63,25 +71,25 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("planted")
 }
 
-fn run(level: Level, fault: Option<&str>) -> Result<Ran, Failed> {
-    let own = folder().join("runs").join(fault.unwrap_or("none"));
-    Ok(model::run(&planted()?.binary, &own, level.filter(), fault)?)
+fn run(test: &str, fault: Option<&str>) -> Result<Ran, Failed> {
+    let own = folder().join("runs").join(fault.unwrap_or("none")).join(test.replace(':', "_"));
+    Ok(model::run(&planted()?.binary, &own, test, fault)?)
 }
 
-fn has_to_pass(level: Level) -> Result<(), Failed> {
-    let ran = run(level, None)?;
+fn has_to_pass(test: &str) -> Result<(), Failed> {
+    let ran = run(test, None)?;
     match ran.ended {
         Ended::Passed => Ok(()),
         ended => Err(format!("the source as it is: {ended:?}\n{}", ran.said).into()),
     }
 }
 
-fn has_to_be_caught(fault: &Fault, level: Level) -> Result<(), Failed> {
+fn has_to_be_caught(fault: &Fault, test: &str) -> Result<(), Failed> {
     let without_place = planted()?.refused.iter().find(|refused| refused.fault == fault.name);
     if let Some(Refused { why, .. }) = without_place {
         return Err(why.into());
     }
-    let ran = run(level, Some(fault.name))?;
+    let ran = run(test, Some(fault.name))?;
     verdict(fault, &ran)
         .map_err(|why| format!("{why}\nIn production: {}\n\n{}", fault.means, ran.said).into())
 }

@@ -63,20 +63,24 @@ pub(crate) enum Ended {
     Broken,
 }
 
-/// Runs the tests of a level with a fault, or with none, in a folder of its own: the same cases every time.
-pub(crate) fn run(binary: &Path, folder: &Path, filter: &str, fault: Option<&str>) -> io::Result<Ran> {
+/// Runs a test of the model with a fault, or with none, in a folder of its own: the same cases every time.
+pub(crate) fn run(binary: &Path, folder: &Path, test: &str, fault: Option<&str>) -> io::Result<Ran> {
     // What a run has left there must not decide the next one.
     if folder.exists() {
         fs::remove_dir_all(folder)?;
     }
     fs::create_dir_all(folder)?;
     let mut model = Command::new(binary);
-    model.args(["--test-threads", "1", filter]).current_dir(folder).stdin(Stdio::null());
+    model.args(["--exact", test]).current_dir(folder).stdin(Stdio::null());
     model.env("ARMSHIELD_MODEL_SEED", "1").env_remove(PLAYED);
     // Which of the failing cases is the smallest is of no interest here.
     model.env("PROPTEST_MAX_SHRINK_TIME", "1");
     model.envs(fault.map(|name| (PLAYED, name)));
-    limited(model, LIMIT)
+    let ran = limited(model, LIMIT)?;
+    if ran.said.contains("running 1 test\n") || ran.ended == Ended::Late {
+        return Ok(ran);
+    }
+    Err(io::Error::other(format!("the model has no test called {test}:\n{}", ran.said)))
 }
 
 /// Runs a command, and kills it when the time is over.

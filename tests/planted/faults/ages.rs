@@ -1,6 +1,7 @@
 //! Bounds of age that do not hold.
 
-use crate::fault::{Fault, Level::Http, Patch};
+use super::WHATEVER;
+use crate::fault::{Fault, Patch};
 
 const AGE: &str = "src/cache/age.rs";
 
@@ -9,7 +10,7 @@ pub(crate) const FAULTS: &[Fault] = &[
         name: "profiles-age-ignored",
         promise: "P5",
         means: "the cloud-controller-manager deletes the Nodes of VMs that are not in a list of 30 s ago",
-        caught_by: &[Http],
+        caught_by: &[WHATEVER],
         patches: &[Patch {
             file: AGE,
             before: "(self.rule_age.min(self.profile_age), Why::Aged)",
@@ -20,14 +21,14 @@ pub(crate) const FAULTS: &[Fault] = &[
         name: "unsettled-ignored",
         promise: "P5",
         means: "while a change is under way its states stand still for a quarter of a minute",
-        caught_by: &[Http],
+        caught_by: &[WHATEVER],
         patches: &[Patch { file: AGE, before: "if unsettled {", after: "if unsettled && !$planted {" }],
     },
     Fault {
         name: "repeat-ignored",
         promise: "P5",
         means: "the autoscaler, which keeps a cache itself, asks for news and is given what it has",
-        caught_by: &[Http],
+        caught_by: &[WHATEVER],
         patches: &[Patch {
             file: AGE,
             before: "if repeated && self.repeat == Repeat::Refresh {",
@@ -38,7 +39,7 @@ pub(crate) const FAULTS: &[Fault] = &[
         name: "no-cache-ignored",
         promise: "P5",
         means: "who asks for an answer of now is given one of a while ago",
-        caught_by: &[Http],
+        caught_by: &[WHATEVER],
         patches: &[
             Patch {
                 file: AGE,
@@ -56,7 +57,7 @@ pub(crate) const FAULTS: &[Fault] = &[
         name: "join-without-a-bound-of-age",
         promise: "P5",
         means: "a read waits for the answer to a question that was sent half a minute ago",
-        caught_by: &[Http],
+        caught_by: &[WHATEVER],
         patches: &[Patch {
             file: "src/proxy/lookup.rs",
             before: "now.since(sent.at) <= bound",

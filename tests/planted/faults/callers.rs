@@ -1,6 +1,7 @@
 //! Callers that are not kept apart.
 
-use crate::fault::{Fault, Level::Http, Patch};
+use super::TOKENS;
+use crate::fault::{Fault, Patch};
 
 const LOOKUP: &str = "src/proxy/lookup.rs";
 
@@ -9,7 +10,7 @@ pub(crate) const FAULTS: &[Fault] = &[
         name: "caller-not-in-the-key",
         promise: "P2",
         means: "one team reads another's subscription from memory",
-        caught_by: &[Http],
+        caught_by: &[TOKENS],
         patches: &[Patch {
             file: LOOKUP,
             before: "visit.identity.caller.bits().to_le_bytes();",
@@ -20,7 +21,7 @@ pub(crate) const FAULTS: &[Fault] = &[
         name: "unvouched-hit",
         promise: "P2",
         means: "a forged token reads from memory what its real owner was shown",
-        caught_by: &[Http],
+        caught_by: &[TOKENS],
         patches: &[Patch {
             file: LOOKUP,
             before: "if !visit.identity.is_vouched() {",
@@ -31,7 +32,7 @@ pub(crate) const FAULTS: &[Fault] = &[
         name: "refused-token-stays-vouched",
         promise: "P2",
         means: "a token that ARM has refused goes on reading from memory",
-        caught_by: &[Http],
+        caught_by: &[TOKENS],
         patches: &[Patch {
             file: "src/proxy/send.rs",
             before: "StatusCode::UNAUTHORIZED => rooms",
@@ -43,7 +44,7 @@ pub(crate) const FAULTS: &[Fault] = &[
         name: "any-answer-vouches",
         promise: "P2",
         means: "a token that ARM has answered 403 or 404 reads from memory",
-        caught_by: &[Http],
+        caught_by: &[TOKENS],
         patches: &[Patch {
             file: "src/identify/proof.rs",
             before: "    status.is_success()",
@@ -54,7 +55,7 @@ pub(crate) const FAULTS: &[Fault] = &[
         name: "forbidden-hides-nothing",
         promise: "P2",
         means: "who has lost its rights goes on reading from memory",
-        caught_by: &[Http],
+        caught_by: &[TOKENS],
         patches: &[Patch {
             file: LOOKUP,
             before: "rooms.refusals.hides(visit",
@@ -65,7 +66,7 @@ pub(crate) const FAULTS: &[Fault] = &[
         name: "refusal-shared-with-another-token",
         promise: "P2",
         means: "an expired token's 401 is given to who has a good one and asks at the same time",
-        caught_by: &[Http],
+        caught_by: &[TOKENS],
         patches: &[Patch {
             file: "src/proxy/read.rs",
             before: "401 | 403) && whole.token",

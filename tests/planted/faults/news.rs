@@ -1,13 +1,14 @@
 //! Steps back.
 
-use crate::fault::{Fault, Level::Http, Patch};
+use super::{LAG, VERSIONS, WHATEVER};
+use crate::fault::{Fault, Patch};
 
 pub(crate) const FAULTS: &[Fault] = &[
     Fault {
         name: "news-ignored",
         promise: "P6",
         means: "a list that shows a VM's new version is followed by a read of the VM that shows the old one",
-        caught_by: &[Http],
+        caught_by: &[VERSIONS],
         patches: &[Patch {
             file: "src/scopes/news.rs",
             before: "for (meaning, scopes) in raised {",
@@ -18,7 +19,7 @@ pub(crate) const FAULTS: &[Fault] = &[
         name: "absence-ignored",
         promise: "P6",
         means: "a VM that is not there any more is there again in the next list",
-        caught_by: &[Http],
+        caught_by: &[WHATEVER],
         patches: &[Patch {
             file: "src/proxy/fetch.rs",
             before: "if status == StatusCode::NOT_FOUND {",
@@ -29,7 +30,7 @@ pub(crate) const FAULTS: &[Fault] = &[
         name: "lag-stored",
         promise: "P6",
         means: "a list of ARM's that lags is repeated after it has caught up",
-        caught_by: &[Http],
+        caught_by: &[LAG],
         patches: &[Patch {
             file: "src/proxy/fetch.rs",
             before: "if verdict == Verdict::Lag {",
@@ -40,7 +41,7 @@ pub(crate) const FAULTS: &[Fault] = &[
         name: "join-of-a-fetch-from-before-news",
         promise: "P6",
         means: "a read joins one whose answer is older than what armshield has shown since it was sent",
-        caught_by: &[Http],
+        caught_by: &[VERSIONS],
         patches: &[Patch {
             file: "src/scopes/stamp.rs",
             before: "!state.is_before_news(sent)",

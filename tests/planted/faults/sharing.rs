@@ -1,6 +1,7 @@
 //! Writes without the right condition, and questions asked twice.
 
-use crate::fault::{Fault, Level::Http, Patch};
+use super::{VERSIONS, WHATEVER};
+use crate::fault::{Fault, Patch};
 
 const GUARD: &str = "src/guard/mod.rs";
 
@@ -9,7 +10,7 @@ pub(crate) const FAULTS: &[Fault] = &[
         name: "own-condition-replaced",
         promise: "P7",
         means: "a client says which version it has changed, and another one is overwritten",
-        caught_by: &[Http],
+        caught_by: &[VERSIONS],
         patches: &[Patch {
             file: GUARD,
             before: "if let Some(condition) = own_condition(write.headers) {",
@@ -20,7 +21,7 @@ pub(crate) const FAULTS: &[Fault] = &[
         name: "deletes-guarded",
         promise: "P7",
         means: "a deletion fails because somebody else has changed what is to go",
-        caught_by: &[Http],
+        caught_by: &[VERSIONS],
         patches: &[Patch {
             file: GUARD,
             before: "(*method == Method::PUT || ",
@@ -31,7 +32,7 @@ pub(crate) const FAULTS: &[Fault] = &[
         name: "own-write-forgets-what-was-shown",
         promise: "P7",
         means: "a body built before the client's own last write undoes what others changed in between",
-        caught_by: &[Http],
+        caught_by: &[VERSIONS],
         patches: &[Patch {
             file: "src/proxy/write.rs",
             before: "    if is_ruled(visit) {",
@@ -45,7 +46,7 @@ pub(crate) const FAULTS: &[Fault] = &[
         name: "newer-answer-forgets-what-was-shown",
         promise: "P7",
         means: "a body built on an older list undoes what others changed in between",
-        caught_by: &[Http],
+        caught_by: &[VERSIONS],
         patches: &[Patch {
             file: "src/guard/memory.rs",
             before: "self.supersede(&former, document);",
@@ -58,7 +59,7 @@ pub(crate) const FAULTS: &[Fault] = &[
         name: "nobody-joins",
         promise: "P9",
         means: "a hundred nodes that ask the same at once cost a hundred calls",
-        caught_by: &[Http],
+        caught_by: &[WHATEVER],
         patches: &[Patch {
             file: "src/proxy/lookup.rs",
             before: "else { return true };",

@@ -1,6 +1,7 @@
 //! What a write makes wrong stays usable.
 
-use crate::fault::{Fault, Level::Http, Patch};
+use super::{VERSIONS, WHATEVER};
+use crate::fault::{Fault, Patch};
 
 const FENCE: &str = "src/scopes/fence.rs";
 
@@ -9,7 +10,7 @@ pub(crate) const FAULTS: &[Fault] = &[
         name: "no-bump-at-send",
         promise: "P4",
         means: "while a write is under way, answers from before it was sent go on being given",
-        caught_by: &[Http],
+        caught_by: &[VERSIONS],
         patches: &[Patch {
             file: FENCE,
             before: "reached.unsettle(operation, operation);
@@ -22,9 +23,9 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "no-bump-at-answer",
-        promise: "P3",
+        promise: "P4",
         means: "a read that overtook a write is kept, and shown to who has seen the write succeed",
-        caught_by: &[Http],
+        caught_by: &[WHATEVER],
         patches: &[
             Patch {
                 file: FENCE,
@@ -47,7 +48,7 @@ pub(crate) const FAULTS: &[Fault] = &[
         name: "no-bump-at-refusal",
         promise: "P4",
         means: "after a 412 the next read is from before it, and the write is refused again",
-        caught_by: &[Http],
+        caught_by: &[VERSIONS],
         patches: &[Patch {
             file: FENCE,
             before: "reached.unsettle(Duration::ZERO, Duration::ZERO);
@@ -60,9 +61,9 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "no-bump-at-loss",
-        promise: "P3",
+        promise: "P4",
         means: "a write whose answer was lost was applied, and reads go on showing what was before it",
-        caught_by: &[Http],
+        caught_by: &[VERSIONS],
         patches: &[
             Patch {
                 file: FENCE,
@@ -86,9 +87,9 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "no-bump-at-an-operations-end",
-        promise: "P3",
+        promise: "P4",
         means: "a VM whose deletion was seen to end is still there for who reads",
-        caught_by: &[Http],
+        caught_by: &[WHATEVER],
         patches: &[Patch {
             file: FENCE,
             before: "            reached.end();",
@@ -102,20 +103,28 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "collections-not-bumped",
-        promise: "P3",
+        promise: "P4",
         means: "a VM that was deleted stays in the lists of its subscription",
-        caught_by: &[Http],
+        caught_by: &[WHATEVER],
+        patches: &[Patch {
+            file: "src/scopes/mod.rs",
+            before: "let (near, wider) = touched.scopes(|root| self.0.news.is_uniform(root));",
+            after: "let (mut near, wider) = touched.scopes(|root| self.0.news.is_uniform(root));
+        near.retain(|scope| !$planted || !matches!(scope, Scope::Collections(..)));",
+        }],
+    },
+    Fault {
+        name: "parent-not-bumped",
+        promise: "P4",
+        means: "a set goes on being shown as it was before one of its VMs was written",
+        caught_by: &[WHATEVER],
         patches: &[Patch {
             file: "src/classify/touched.rs",
             before: "let near = || Scope::of_item(path, family);",
             after: "let near = || {
             let mut near = Scope::of_item(path, family);
-            near.retain(|scope| !($planted && matches!(scope, Scope::Collections(..))));
-            // The instances of a set, and nothing else of it, are written.
-            near.retain(|scope| {
-                let below = matches!(scope, Scope::Unit(_)) && path.as_str() != &*root;
-                !(crate::planted::is(\"parent-not-bumped\") && below)
-            });
+            let below = path.as_str() != path.root().unwrap_or_default();
+            near.retain(|scope| !$planted || !below || !matches!(scope, Scope::Unit(_)));
             near
         };",
         }],
@@ -124,7 +133,7 @@ pub(crate) const FAULTS: &[Fault] = &[
         name: "stamp-taken-at-the-answer",
         promise: "P4",
         means: "a read sent before a write and answered after it is kept as if it knew of the write",
-        caught_by: &[Http],
+        caught_by: &[WHATEVER],
         patches: &[Patch {
             file: "src/proxy/fetch.rs",
             before: "let (token, vouched) = (visit.identity.token, received.vouched);",
@@ -136,7 +145,7 @@ pub(crate) const FAULTS: &[Fault] = &[
         name: "join-of-a-fetch-from-before-a-write",
         promise: "P4",
         means: "who has seen a write succeed joins a read that was sent before it",
-        caught_by: &[Http],
+        caught_by: &[WHATEVER],
         patches: &[Patch {
             file: "src/proxy/lookup.rs",
             before: "!stamp.may_join(*sent) ||",
