@@ -36,8 +36,10 @@ pub fn calls(case: &Case<'_>) -> Vec<String> {
                 && first.question() == Some(question)
                 && other.request != call.request
         };
-        for other in before.iter().filter(same) {
-            if could_join(case, question, request, other) {
+        let latest = before.iter().rposition(|other| same(&other) && other.at <= call.at);
+        for (number, other) in before.iter().enumerate().filter(|(_, other)| same(other)) {
+            // Of several fetches of one question the latest is the one that is joined.
+            if Some(number) == latest && could_join(case, question, request, other) {
                 wrong.push(format!(
                     "P9: request {} of step {} made a call of its own beside that of request {}",
                     call.request, request.step, other.request
@@ -91,7 +93,7 @@ fn is_quiet(
 ) -> bool {
     let within = |at: Moment| sent <= at && at <= request.begun;
     let quiet_writes = case.effects.iter().filter(|effect| !effect.is_nothing()).all(|effect| {
-        effect.reach(question).is_none() || !(within(effect.call.at) || effect.bumps().any(within))
+        !effect.may_reach(question) || !(within(effect.call.at) || effect.bumps().any(within))
     });
     let speaks = |call: &Call| {
         let told = case.arm.request_of(call);
