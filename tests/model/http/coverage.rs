@@ -40,11 +40,9 @@ const fn besides(theme: Theme) -> &'static [&'static str] {
             "writes without a known outcome that were applied",
             "creates",
         ],
-        Theme::Tokens => &[
-            "answers from memory to another token of the caller",
-            "refused tokens",
-            "places without rights",
-        ],
+        Theme::Tokens => {
+            &["answers from memory to another token of the caller", "refused tokens", "places without rights"]
+        }
     }
 }
 

@@ -92,9 +92,10 @@ fn is_quiet(
     but: Option<&Call>,
 ) -> bool {
     let within = |at: Moment| sent <= at && at <= request.begun;
-    let quiet_writes = case.effects.iter().filter(|effect| !effect.is_nothing()).all(|effect| {
-        !effect.may_reach(question) || !(within(effect.call.at) || effect.bumps().any(within))
-    });
+    let quiet_writes =
+        case.effects.iter().filter(|effect| !effect.is_nothing()).all(|effect| {
+            !effect.may_reach(question) || !(within(effect.call.at) || effect.bumps().any(within))
+        });
     let speaks = |call: &Call| {
         let told = case.arm.request_of(call);
         let refused = call.status == Some(403) && told.token.caller == request.token.caller;
