@@ -7,7 +7,7 @@ use super::knowledge::{Standing, standing};
 use super::p5_age::{SHORT, stated};
 use super::{Case, effects};
 use crate::http::places::{Question, THINGS};
-use crate::http::records::{Call, Fault, Request, What};
+use crate::http::records::{Call, Fault, Request, What, Write};
 
 pub fn calls(case: &Case<'_>) -> Vec<String> {
     let records = &case.arm.records;
@@ -75,7 +75,17 @@ fn could_hit(case: &Case<'_>, question: Question, request: &Request, call: &Call
         && call.ended < request.begun
         && !too_old(question, request, case.first_attempt(call))
         && !(case.arm.lags && question.about.is_list())
+        && !question.about.things().into_iter().any(|thing| was_deleted(case, thing))
         && is_quiet(case, question, request, case.first_attempt(call), Some(call))
+}
+
+/// Whether a thing was deleted at some time: a life that began meanwhile may be taken for the one that ended.
+fn was_deleted(case: &Case<'_>, thing: usize) -> bool {
+    let root = THINGS[thing].root;
+    let deletes = |effect: &&effects::Effect<'_>| {
+        [Write::Delete(thing), Write::Delete(root)].contains(&effect.write) && effect.call.succeeded()
+    };
+    case.effects.iter().any(|effect| deletes(&effect))
 }
 
 fn too_old(question: Question, request: &Request, sent: Moment) -> bool {
