@@ -16,7 +16,6 @@ pub fn config(cases: u32, file: &'static str) -> Config {
         cases: cases * stated::<u32>("ARMSHIELD_MODEL_CASES").unwrap_or(1),
         failure_persistence: if seed.is_some() { None } else { recorded() },
         rng_seed: seed.unwrap_or(RngSeed::Random),
-        max_shrink_iters: 2048,
         ..Config::default()
     }
 }

@@ -5,6 +5,7 @@
 //! `records`, and `judge` reads them when all is over.
 
 mod arm;
+mod coverage;
 mod judge;
 mod operations;
 mod people;
@@ -13,12 +14,11 @@ mod play;
 mod records;
 mod truth;
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseResult, TestError};
 
-use self::operations::{Step, Theme, steps};
+use self::coverage::Coverage;
+use self::operations::{Case, Theme, case};
 use self::play::Play;
 use crate::seed;
 
@@ -29,31 +29,32 @@ const CASES: u32 = 120;
 /// How many steps a case has at most; on average it has half of them.
 const MOST: usize = 60;
 
-fn play(theme: Theme, steps: &[Step]) -> TestCaseResult {
+fn play(theme: Theme, case: Case, coverage: &Coverage) -> TestCaseResult {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
     runtime.block_on(async {
-        let arm = Play::new(theme == Theme::Lag).play(steps).await;
-        let wrong = judge::judge(&arm.lock().unwrap());
+        let steps = case.steps.len();
+        let arm = Play::new(case, theme == Theme::Lag).play().await;
+        let arm = arm.lock().unwrap();
+        coverage.add(&arm, steps);
+        let wrong = judge::judge(&arm);
         prop_assert!(wrong.is_empty(), "{}", wrong.join("\n"));
         Ok(())
     })
 }
 
 fn hold(theme: Theme) {
-    let played = AtomicUsize::new(0);
-    let outcome = seed::runner(CASES, RECORDED).run(&steps(theme, MOST), |steps| {
-        played.fetch_add(steps.len(), Ordering::Relaxed);
-        play(theme, &steps)
-    });
+    let coverage = Coverage::default();
+    let outcome = seed::runner(CASES, RECORDED).run(&case(theme, MOST), |case| play(theme, case, &coverage));
     match outcome {
-        // Of four themes.
-        Ok(()) => assert!(played.into_inner() >= 2500, "fewer than ten thousand steps in all"),
-        Err(TestError::Fail(why, steps)) => {
-            let steps: Vec<_> =
-                steps.iter().enumerate().map(|(at, step)| format!("{at}: {step:?}")).collect();
-            panic!("{why}\n{}", steps.join("\n"));
+        Ok(()) => {
+            println!("{coverage:?}");
+            let missing = coverage.missing(theme, 5);
+            assert!(missing.is_empty(), "not met often enough: {}", missing.join(", "));
+            // Of four themes.
+            assert!(coverage.steps() >= 2500, "fewer than ten thousand steps in all");
         }
+        Err(TestError::Fail(why, case)) => panic!("{why}\n{case}"),
         Err(aborted) => panic!("{aborted}"),
     }
 }

@@ -1,13 +1,50 @@
-//! The steps of a case, generated whole so that a failure shrinks to few of them. What they name by number
-//! is taken modulo what there is when their turn comes.
+//! A case: a few questions, clients and things, and steps that name them by number, modulo how many there
+//! are. All is generated whole, so that a failure shrinks to few and simple steps.
+
+use std::fmt;
 
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use super::people::{CALLERS, PEOPLE};
-use super::places::{About, INSTANCES, LISTS, Question, SET, THINGS};
+use super::places::{About, INSTANCES, LISTS, Question, SET};
 use super::records::{Fault, Fresh, Plan, Write};
 use super::truth::{Long, Named, State};
+
+/// Few of everything, so that steps meet.
+#[derive(Debug, Clone)]
+pub struct Case {
+    questions: Vec<Question>,
+    people: Vec<usize>,
+    things: Vec<usize>,
+    pub steps: Vec<Step>,
+}
+
+impl Case {
+    pub fn question(&self, number: usize) -> Question {
+        self.questions[number % self.questions.len()]
+    }
+
+    pub fn who(&self, number: usize) -> usize {
+        self.people[number % self.people.len()]
+    }
+
+    /// Of those that are asked about, and a few others.
+    pub fn thing(&self, number: usize) -> usize {
+        let asked = self.questions.iter().flat_map(|question| question.about.things());
+        let things: Vec<_> = asked.chain(self.things.iter().copied()).collect();
+        things[number % things.len()]
+    }
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { questions, people, things, steps } = self;
+        writeln!(f, "people {people:?}, things {things:?}, and questions")?;
+        questions.iter().enumerate().try_for_each(|(at, question)| writeln!(f, "{at}: {question:?}"))?;
+        writeln!(f, "and steps")?;
+        steps.iter().enumerate().try_for_each(|(at, step)| writeln!(f, "{at}: {step:?}"))
+    }
+}
 
 /// What a client or somebody else does, and how long it is until the next.
 #[derive(Debug, Clone, Copy)]
@@ -17,25 +54,27 @@ pub struct Step {
     pub pause: u64,
 }
 
+/// What is done. Questions, clients and things are named by their numbers in the case.
 #[derive(Debug, Clone, Copy)]
 pub enum Deed {
     Read {
         who: usize,
-        question: Question,
+        question: usize,
         fresh: Fresh,
         plan: Plan,
         leaves: Option<u64>,
         old_token: bool,
     },
-    /// The same question by several at once, one bit each.
+    /// The same question by several at once, one bit for each of all people.
     Crowd {
         who: u8,
-        question: Question,
+        question: usize,
         plan: Plan,
     },
     Write {
         who: usize,
-        write: Write,
+        write: Kind,
+        thing: usize,
         version: usize,
         basis: Basis,
         plan: Plan,
@@ -59,20 +98,20 @@ pub enum Deed {
     },
     /// The caller gets its next token.
     Rotate {
-        caller: usize,
+        who: usize,
     },
     /// ARM does not accept the caller's token any more.
     Ban {
-        caller: usize,
+        who: usize,
     },
     /// The caller loses its rights in a place, or gets them back.
     Rights {
-        caller: usize,
+        who: usize,
         place: usize,
     },
     /// Somebody who knows all that a client's token says asks in its name.
     Forge {
-        as_who: usize,
+        who: usize,
         what: Forged,
         plan: Plan,
         from_far: bool,
@@ -80,7 +119,7 @@ pub enum Deed {
     /// A client asks, somebody asks in its name, it asks again.
     Imitate {
         who: usize,
-        question: Question,
+        question: usize,
         what: Forged,
     },
 }
@@ -88,9 +127,34 @@ pub enum Deed {
 /// What is asked with a forged token.
 #[derive(Debug, Clone, Copy)]
 pub enum Forged {
-    Read(Question),
-    Write(Write),
+    Read(usize),
+    Write(Kind, usize),
     Poll(usize),
+}
+
+/// What kind of write it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Put,
+    Patch,
+    Delete,
+    Act,
+    Deploy,
+    Batch,
+}
+
+impl Kind {
+    /// The write of this kind to a thing. VMs of a set cannot be patched.
+    pub fn to(self, thing: usize) -> Write {
+        match self {
+            Self::Patch if !INSTANCES.contains(&thing) => Write::Patch(thing),
+            Self::Put | Self::Patch => Write::Put(thing),
+            Self::Delete => Write::Delete(thing),
+            Self::Act => Write::Act(thing),
+            Self::Deploy => Write::Deploy,
+            Self::Batch => Write::Batch,
+        }
+    }
 }
 
 /// What a write says about the version it was built on.
@@ -151,7 +215,8 @@ fn question(theme: Theme) -> BoxedStrategy<Question> {
         Theme::Versions => select(vec![0, 1, 2, 3]).boxed(),
         _ => (0..LISTS.len()).boxed(),
     };
-    let about = prop_oneof![6 => points, 1 => views, 5 => lists.prop_map(About::List)];
+    let listed = if theme == Theme::Lag { 12 } else { 5 };
+    let about = prop_oneof![6 => points, 1 => views, listed => lists.prop_map(About::List)];
     let version = prop_oneof![8 => Just(0), 1 => Just(1), 1 => Just(2)];
     (about, version, prop::bool::weighted(0.1), prop::bool::weighted(0.08))
         .prop_map(|(about, version, expand, locale)| {
@@ -200,18 +265,14 @@ fn write_plan() -> impl Strategy<Value = Plan> {
         .prop_map(|(slow, fault, applied, shows, long)| Plan { slow, fault, applied, shows, long })
 }
 
-fn write(theme: Theme) -> BoxedStrategy<Write> {
+fn kind(theme: Theme) -> BoxedStrategy<Kind> {
     let (puts, rest) = if theme == Theme::Versions { (12, 1) } else { (4, 1) };
-    let patch = thing(theme).prop_map(|thing| match INSTANCES.contains(&thing) {
-        true => Write::Put(thing),
-        false => Write::Patch(thing),
-    });
     prop_oneof![
-        puts => thing(theme).prop_map(Write::Put),
-        2 => patch,
-        2 => thing(theme).prop_map(Write::Delete),
-        rest => thing(theme).prop_map(Write::Act),
-        rest => prop_oneof![2 => Just(Write::Deploy), 1 => Just(Write::Batch)],
+        puts => Just(Kind::Put),
+        2 => Just(Kind::Patch),
+        2 => Just(Kind::Delete),
+        rest => Just(Kind::Act),
+        rest => select(vec![Kind::Deploy, Kind::Deploy, Kind::Batch]),
     ]
     .boxed()
 }
@@ -226,63 +287,76 @@ fn basis() -> impl Strategy<Value = Basis> {
     ]
 }
 
+fn number() -> std::ops::Range<usize> {
+    0..12
+}
+
 fn forged(theme: Theme) -> impl Strategy<Value = Forged> {
     prop_oneof![
-        question(theme).prop_map(Forged::Read),
-        write(theme).prop_map(Forged::Write),
-        any::<usize>().prop_map(Forged::Poll),
+        number().prop_map(Forged::Read),
+        (kind(theme), number()).prop_map(|(kind, thing)| Forged::Write(kind, thing)),
+        number().prop_map(Forged::Poll),
     ]
 }
 
 fn who(theme: Theme) -> BoxedStrategy<usize> {
     match theme {
         Theme::Versions => select(vec![0, 0, 1, 2, 3, 4, 6]).boxed(),
-        _ => (0..PEOPLE.len()).boxed(),
+        _ => select(vec![0, 0, 1, 2, 2, 3, 4, 5, 6]).boxed(),
     }
 }
 
 fn deed(theme: Theme) -> BoxedStrategy<Deed> {
-    let read = (who(theme), question(theme), fresh(), read_plan(), leaves(), prop::bool::weighted(0.1))
-        .prop_map(|(who, question, fresh, plan, leaves, old_token)| Deed::Read {
+    let old_token = prop::bool::weighted(if theme == Theme::Tokens { 0.3 } else { 0.05 });
+    let read = (number(), number(), fresh(), read_plan(), leaves(), old_token).prop_map(
+        |(who, question, fresh, plan, leaves, old_token)| Deed::Read {
             who,
             question,
             fresh,
             plan,
             leaves,
             old_token,
-        });
-    let crowd = (1..128_u8, question(theme), read_plan()).prop_map(|(who, question, plan)| Deed::Crowd {
+        },
+    );
+    let crowd = (1..128_u8, number(), read_plan()).prop_map(|(who, question, plan)| Deed::Crowd {
         who,
         question,
         plan,
     });
     let version = select(vec![0, 0, 0, 1, 2]);
-    let write = (who(theme), write(theme), version, basis(), write_plan(), leaves()).prop_map(
-        |(who, write, version, basis, plan, leaves)| Deed::Write { who, write, version, basis, plan, leaves },
+    let write = (number(), kind(theme), number(), version, basis(), write_plan(), leaves()).prop_map(
+        |(who, write, thing, version, basis, plan, leaves)| Deed::Write {
+            who,
+            write,
+            thing,
+            version,
+            basis,
+            plan,
+            leaves,
+        },
     );
-    let poll = (who(theme), any::<usize>(), read_plan()).prop_map(|(who, which, plan)| Deed::Poll {
+    let poll =
+        (number(), number(), read_plan()).prop_map(|(who, which, plan)| Deed::Poll { who, which, plan });
+    let forge = (number(), forged(theme), read_plan(), prop::bool::weighted(0.7))
+        .prop_map(|(who, what, plan, from_far)| Deed::Forge { who, what, plan, from_far });
+    let imitate = (number(), number(), forged(theme)).prop_map(|(who, question, what)| Deed::Imitate {
         who,
-        which,
-        plan,
+        question,
+        what,
     });
-    let forge = (who(theme), forged(theme), read_plan(), prop::bool::weighted(0.7))
-        .prop_map(|(as_who, what, plan, from_far)| Deed::Forge { as_who, what, plan, from_far });
-    let imitate = (who(theme), question(theme), forged(theme))
-        .prop_map(|(who, question, what)| Deed::Imitate { who, question, what });
-    let caller = || 0..CALLERS;
     let tokens = if theme == Theme::Tokens { 5 } else { 1 };
     prop_oneof![
-        20 => read,
-        3 => crowd,
-        8 => write,
-        3 => poll,
-        3 => thing(theme).prop_map(|thing| Deed::Change { thing }),
-        1 => (0..THINGS.len()).prop_map(|thing| Deed::Replace { thing }),
-        1 => (0..THINGS.len()).prop_map(|thing| Deed::Remove { thing }),
+        24 => read,
+        2 => crowd,
+        6 => write,
+        2 => poll,
+        3 => number().prop_map(|thing| Deed::Change { thing }),
+        1 => number().prop_map(|thing| Deed::Replace { thing }),
+        1 => number().prop_map(|thing| Deed::Remove { thing }),
         tokens => prop_oneof![
-            2 => caller().prop_map(|caller| Deed::Rotate { caller }),
-            1 => caller().prop_map(|caller| Deed::Ban { caller }),
-            2 => (caller(), 0..3_usize).prop_map(|(caller, place)| Deed::Rights { caller, place }),
+            2 => number().prop_map(|who| Deed::Rotate { who }),
+            1 => number().prop_map(|who| Deed::Ban { who }),
+            2 => (number(), 0..3_usize).prop_map(|(who, place)| Deed::Rights { who, place }),
         ],
         tokens => forge,
         tokens => imitate,
@@ -290,18 +364,26 @@ fn deed(theme: Theme) -> BoxedStrategy<Deed> {
     .boxed()
 }
 
-/// One step.
-pub fn step(theme: Theme) -> impl Strategy<Value = Step> {
+fn step(theme: Theme) -> impl Strategy<Value = Step> {
     let pause = prop_oneof![
         60 => select(vec![0_u64, 10, 10, 10, 50, 400, 2000]),
         6 => Just(5000),
-        3 => Just(31_000),
+        2 => Just(31_000),
         1 => select(vec![130_000, 650_000]),
     ];
     (deed(theme), pause).prop_map(|(deed, pause)| Step { deed, pause })
 }
 
-/// The steps of a case.
-pub fn steps(theme: Theme, most: usize) -> impl Strategy<Value = Vec<Step>> {
-    prop::collection::vec(step(theme), 1..most)
+/// A case of at most so many steps.
+pub fn case(theme: Theme, most: usize) -> impl Strategy<Value = Case> {
+    let questions = prop::collection::vec(question(theme), 1..5);
+    let people = prop::collection::vec(who(theme), 1..5);
+    let things = prop::collection::vec(thing(theme), 1..3);
+    let steps = prop::collection::vec(step(theme), 1..most);
+    (questions, people, things, steps).prop_map(|(questions, people, things, steps)| Case {
+        questions,
+        people,
+        things,
+        steps,
+    })
 }

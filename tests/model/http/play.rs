@@ -7,7 +7,7 @@ use tokio::task::JoinHandle;
 
 use super::arm::{Arm, POLLS};
 use super::judge::knowledge;
-use super::operations::{Basis, Deed, Forged, Step, Which};
+use super::operations::{Basis, Case, Deed, Forged, Which};
 use super::people::{CALLERS, PEOPLE, Token, peer};
 use super::places::{About, Question, SUBSCRIPTION, THINGS, VERSIONS};
 use super::records::{Fault, Fresh, Plan, Request, What, Write};
@@ -26,6 +26,7 @@ const PAGES: usize = 4;
 pub struct Play {
     world: World,
     arm: Arc<Mutex<Arm>>,
+    case: Arc<Case>,
     generations: Arc<Mutex<[u32; CALLERS]>>,
 }
 
@@ -43,20 +44,20 @@ struct Ask {
 }
 
 impl Play {
-    pub fn new(lags: bool) -> Self {
+    pub fn new(case: Case, lags: bool) -> Self {
         let arm = Arc::new(Mutex::new(Arm::new(lags)));
         let own = arm.clone();
         let world = World::new(move |call| own.lock().unwrap().answer(call));
-        Self { world, arm, generations: Arc::default() }
+        Self { world, arm, case: Arc::new(case), generations: Arc::default() }
     }
 
     /// Plays all steps and gives what happened.
-    pub async fn play(self, steps: &[Step]) -> Arc<Mutex<Arm>> {
+    pub async fn play(self) -> Arc<Mutex<Arm>> {
         // Everything that lags has something to lag behind.
         world::seconds(10).await;
         self.let_everybody_in().await;
         let mut begun = Vec::new();
-        for (at, step) in steps.iter().enumerate() {
+        for (at, step) in self.case.steps.iter().enumerate() {
             begun.extend(self.begin(at, step.deed));
             if step.pause > 0 {
                 world::pass(Duration::from_millis(step.pause)).await;
@@ -123,9 +124,10 @@ impl Play {
 
     /// Begins a step.
     fn begin(&self, step: usize, deed: Deed) -> Vec<JoinHandle<()>> {
+        let case = &self.case;
         match deed {
             Deed::Read { who, question, fresh, plan, leaves, old_token } => {
-                let mut ask = self.read(step, who, question, fresh, plan);
+                let mut ask = self.read(step, case.who(who), case.question(question), fresh, plan);
                 if old_token {
                     ask.token.generation = ask.token.generation.saturating_sub(1);
                 }
@@ -133,21 +135,30 @@ impl Play {
             }
             Deed::Crowd { who, question, plan } => (0..PEOPLE.len())
                 .filter(|at| who >> at & 1 == 1)
-                .map(|who| self.start(self.read(step, who, question, Fresh::default(), plan), None))
+                .map(|who| self.read(step, who, case.question(question), Fresh::default(), plan))
+                .map(|ask| self.start(ask, None))
                 .collect(),
-            Deed::Write { who, write, version, basis, plan, leaves } => {
-                vec![self.start(self.write(step, who, write, version, basis, plan), leaves)]
+            Deed::Write { who, write, thing, version, basis, plan, leaves } => {
+                let write = write.to(case.thing(thing));
+                vec![self.start(self.write(step, case.who(who), write, version, basis, plan), leaves)]
             }
             Deed::Poll { who, which, plan } => {
-                self.poll(step, who, which, plan).map(|ask| self.start(ask, None)).into_iter().collect()
+                let ask = self.poll(step, case.who(who), which, plan);
+                ask.map(|ask| self.start(ask, None)).into_iter().collect()
             }
-            Deed::Forge { as_who, what, plan, from_far } => self
-                .forge(step, as_who, what, plan, from_far)
-                .map(|ask| self.start(ask, None))
-                .into_iter()
-                .collect(),
-            Deed::Imitate { who, question, what } => vec![self.imitate(step, who, question, what)],
-            _ => {
+            Deed::Forge { who, what, plan, from_far } => {
+                let ask = self.forge(step, case.who(who), what, plan, from_far);
+                ask.map(|ask| self.start(ask, None)).into_iter().collect()
+            }
+            Deed::Imitate { who, question, what } => {
+                vec![self.imitate(step, case.who(who), case.question(question), what)]
+            }
+            Deed::Change { .. }
+            | Deed::Replace { .. }
+            | Deed::Remove { .. }
+            | Deed::Rotate { .. }
+            | Deed::Ban { .. }
+            | Deed::Rights { .. } => {
                 self.elsewhere(deed);
                 Vec::new()
             }
@@ -156,25 +167,28 @@ impl Play {
 
     /// What happens without a request.
     fn elsewhere(&self, deed: Deed) {
-        let now = self.world.clock.now();
+        let (case, now) = (&self.case, self.world.clock.now());
+        let caller = |who| PEOPLE[case.who(who)].caller;
         let mut arm = self.arm();
         arm.truth.settle(now);
         match deed {
             Deed::Change { thing } => {
+                let thing = case.thing(thing);
                 if let Some(shown) = arm.truth.now(thing) {
                     arm.truth.advance(thing, now, shown.state);
                 }
             }
-            Deed::Replace { thing } => arm.truth.replace(thing, now),
-            Deed::Remove { thing } => arm.truth.remove(thing, now),
-            Deed::Rotate { caller } => self.generations.lock().unwrap()[caller] += 1,
-            Deed::Ban { caller } => {
-                let generation = self.generations.lock().unwrap()[caller];
-                arm.banned.insert((caller, generation));
+            Deed::Replace { thing } => arm.truth.replace(case.thing(thing), now),
+            Deed::Remove { thing } => arm.truth.remove(case.thing(thing), now),
+            Deed::Rotate { who } => self.generations.lock().unwrap()[caller(who)] += 1,
+            Deed::Ban { who } => {
+                let generation = self.generations.lock().unwrap()[caller(who)];
+                arm.banned.insert((caller(who), generation));
             }
-            Deed::Rights { caller, place } => {
-                if !arm.closed.remove(&(caller, place)) {
-                    arm.closed.insert((caller, place));
+            Deed::Rights { who, place } => {
+                let rights = (caller(who), place);
+                if !arm.closed.remove(&rights) {
+                    arm.closed.insert(rights);
                 }
             }
             _ => {}
@@ -182,9 +196,12 @@ impl Play {
     }
 
     fn forge(&self, step: usize, who: usize, what: Forged, plan: Plan, from_far: bool) -> Option<Ask> {
+        let case = &self.case;
         let ask = match what {
-            Forged::Read(question) => self.read(step, who, question, Fresh::default(), plan),
-            Forged::Write(write) => self.write(step, who, write, 0, Basis::Nothing, plan),
+            Forged::Read(question) => self.read(step, who, case.question(question), Fresh::default(), plan),
+            Forged::Write(kind, thing) => {
+                self.write(step, who, kind.to(case.thing(thing)), 0, Basis::Nothing, plan)
+            }
             Forged::Poll(which) => self.poll(step, who, which, plan)?,
         };
         Some(Ask { stranger: from_far, token: Token { forged: true, ..ask.token }, ..ask })

@@ -6,7 +6,7 @@ use armshield::clock::Moment;
 
 use super::super::arm::Arm;
 use super::super::places::{About, LISTS, Question, SET, THINGS};
-use super::super::records::{Call, Request, What, Write};
+use super::super::records::{Call, What, Write};
 use super::super::truth::Named;
 use super::knowledge::{Standing, standing};
 
@@ -17,7 +17,6 @@ const OPERATION: Duration = Duration::from_secs(30 * 60);
 /// A write that reached ARM.
 pub struct Effect<'a> {
     pub call: &'a Call,
-    pub request: &'a Request,
     pub write: Write,
     outcome: Outcome,
     /// Whether it made things unusable when it was sent: ARM had let its token in before.
@@ -70,7 +69,7 @@ pub fn of(arm: &Arm) -> Vec<Effect<'_>> {
                 .any(|told| told.answered <= call.at && told.sights.iter().any(|(thing, _)| *thing == SET));
             let fenced = standing == Standing::Vouched;
             let (seen, progress) = followed(arm, call, write);
-            Effect { call, request, write, outcome, fenced, seen, progress, uniform }
+            Effect { call, write, outcome, fenced, seen, progress, uniform }
         })
         .collect()
 }
@@ -135,6 +134,13 @@ impl Effect<'_> {
         // A set that may be Flexible reaches the VMs of its group.
         let siblings = in_group && !(written.root == SET && self.uniform);
         siblings.then_some(Reach::Wider)
+    }
+
+    /// Whether it may reach the answer: views may be counted among the lists of their group.
+    pub fn may_reach(&self, question: Question) -> bool {
+        let view = matches!(question.about, About::View(_));
+        let compute = self.write.thing().is_some_and(|thing| !THINGS[thing].is_network());
+        self.reach(question).is_some() || (view && compute)
     }
 
     /// Whether it leaves the answer to a question unsettled at that moment, by all accounts.

@@ -7,7 +7,7 @@ use super::knowledge::{Standing, standing};
 use super::p5_age::{SHORT, stated};
 use super::{Case, effects};
 use crate::http::places::{Question, THINGS};
-use crate::http::records::{Call, Fault, Request, What};
+use crate::http::records::{Call, Fault, Request, What, Write};
 
 pub fn calls(case: &Case<'_>) -> Vec<String> {
     let records = &case.arm.records;
@@ -36,8 +36,10 @@ pub fn calls(case: &Case<'_>) -> Vec<String> {
                 && first.question() == Some(question)
                 && other.request != call.request
         };
-        for other in before.iter().filter(same) {
-            if could_join(case, question, request, other) {
+        let latest = before.iter().rposition(|other| same(&other) && other.at <= call.at);
+        for (number, other) in before.iter().enumerate().filter(|(_, other)| same(other)) {
+            // Of several fetches of one question the latest is the one that is joined.
+            if Some(number) == latest && could_join(case, question, request, other) {
                 wrong.push(format!(
                     "P9: request {} of step {} made a call of its own beside that of request {}",
                     call.request, request.step, other.request
@@ -73,7 +75,17 @@ fn could_hit(case: &Case<'_>, question: Question, request: &Request, call: &Call
         && call.ended < request.begun
         && !too_old(question, request, case.first_attempt(call))
         && !(case.arm.lags && question.about.is_list())
+        && !question.about.things().into_iter().any(|thing| was_deleted(case, thing))
         && is_quiet(case, question, request, case.first_attempt(call), Some(call))
+}
+
+/// Whether a thing was deleted at some time: a life that began meanwhile may be taken for the one that ended.
+fn was_deleted(case: &Case<'_>, thing: usize) -> bool {
+    let root = THINGS[thing].root;
+    let deletes = |effect: &&effects::Effect<'_>| {
+        [Write::Delete(thing), Write::Delete(root)].contains(&effect.write) && effect.call.succeeded()
+    };
+    case.effects.iter().any(|effect| deletes(&effect))
 }
 
 fn too_old(question: Question, request: &Request, sent: Moment) -> bool {
@@ -90,9 +102,10 @@ fn is_quiet(
     but: Option<&Call>,
 ) -> bool {
     let within = |at: Moment| sent <= at && at <= request.begun;
-    let quiet_writes = case.effects.iter().filter(|effect| !effect.is_nothing()).all(|effect| {
-        effect.reach(question).is_none() || !(within(effect.call.at) || effect.bumps().any(within))
-    });
+    let quiet_writes =
+        case.effects.iter().filter(|effect| !effect.is_nothing()).all(|effect| {
+            !effect.may_reach(question) || !(within(effect.call.at) || effect.bumps().any(within))
+        });
     let speaks = |call: &Call| {
         let told = case.arm.request_of(call);
         let refused = call.status == Some(403) && told.token.caller == request.token.caller;
