@@ -80,6 +80,14 @@ impl Gates {
         Verdict::Enter
     }
 
+    /// Whether one of these budgets is used up at this moment.
+    pub(super) fn shuts_out(&self, budgets: &[Budget], now: Moment) -> bool {
+        budgets
+            .iter()
+            .filter_map(|budget| self.gates.get(budget))
+            .any(|gate| matches!(gate.stance(now, &self.settings), Stance::Shut | Stance::Probe))
+    }
+
     /// Shuts the gate of a budget for a 429, and says how it stands now.
     pub(super) fn shut(
         &mut self,

@@ -57,6 +57,15 @@ impl Place {
         Self { books, id, entered, call, payer, settled: false }
     }
 
+    /// Whether the call may be sent once more: no budget it draws from was used up since it entered.
+    #[must_use]
+    pub fn may_repeat(&self) -> bool {
+        let mut guard = self.books.ledger();
+        let ledger = &mut *guard;
+        let budgets = ledger.gates.concerned(&self.call, self.payer, &mut ledger.learned);
+        !ledger.gates.shuts_out(&budgets, self.books.clock.now())
+    }
+
     /// Takes note of the answer. Only the first one counts.
     pub fn settle(&mut self, answer: &Answer<'_>) -> Settled {
         if std::mem::replace(&mut self.settled, true) {

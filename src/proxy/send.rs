@@ -124,7 +124,7 @@ pub(super) async fn send(
 ) -> Result<Received, Failed> {
     let Entered { mut place, lane, .. } = entered;
     let began = rooms.clock.now();
-    let answer = rooms.upstream.send(outbound).await.inspect_err(|error| {
+    let answer = rooms.upstream.send_while(outbound, || place.may_repeat()).await.inspect_err(|error| {
         rooms.metrics.failed(error.kind.as_str());
         if error.kind != Kind::Unread {
             tracing::warn!(reason = %error, "ARM did not answer");

@@ -157,6 +157,18 @@ impl Upstream {
     /// # Errors
     /// See [`Kind`]; [`SendError::may_have_reached`] tells whether ARM may have carried the call out.
     pub async fn send(&self, outbound: Outbound) -> Result<Response<Body>, SendError> {
+        self.send_while(outbound, || true).await
+    }
+
+    /// The same, for a call that is sent once more only while `may_repeat` says so.
+    ///
+    /// # Errors
+    /// See [`Upstream::send`].
+    pub async fn send_while(
+        &self,
+        outbound: Outbound,
+        may_repeat: impl Fn() -> bool + Send + Sync,
+    ) -> Result<Response<Body>, SendError> {
         let Outbound { target, host, mut request, streamed } = outbound;
         let authority: Authority = host
             .parse()
@@ -180,11 +192,11 @@ impl Upstream {
                     request = *unsent;
                 }
                 _ => match again.after(&failure.fate) {
-                    Some(copy) => {
+                    Some(copy) if may_repeat() => {
                         fresh = true;
                         request = copy;
                     }
-                    None => return Err(failure.into_error(&origin)),
+                    _ => return Err(failure.into_error(&origin)),
                 },
             }
         }

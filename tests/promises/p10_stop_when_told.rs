@@ -456,3 +456,29 @@ async fn p10_other_modes_stop_as_well() {
         told.goes(&told.one, "PUT", &vm("b")).await;
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn p10_a_read_that_died_with_its_connection_is_not_sent_again_into_a_budget_used_up_meanwhile() {
+    let told = Told::new().await;
+    let before = told.calls();
+    told.world.arm.answers(move |call| match call.path().rsplit('/').next() {
+        Some("dies") if call.number <= before + 1 => {
+            show(call).after(Duration::from_millis(500)).ending(crate::support::arm::Ending::Never)
+        }
+        Some("throttled") => front_door("read"),
+        _ => show(call),
+    });
+    let dies = told.one.begin("GET", &vm("dies"), "");
+    world::pass(Duration::from_millis(100)).await;
+    assert_eq!(told.one.get(&vm("throttled")).await.status, 429);
+    assert_eq!(dies.await.unwrap().status, 502);
+    assert_eq!(told.calls(), before + 2);
+    // Without a gate it is.
+    world::seconds(30).await;
+    told.world.arm.answers(move |call| match call.number - before {
+        2 => show(call).ending(crate::support::arm::Ending::Never),
+        _ => show(call),
+    });
+    assert_eq!(told.one.get(&vm("dies")).await.status, 200);
+    assert_eq!(told.calls(), before + 4);
+}
