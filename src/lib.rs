@@ -44,6 +44,7 @@ pub mod clock;
 pub mod coalesce;
 pub mod commands;
 pub mod config;
+pub mod demo;
 pub mod guard;
 pub mod identify;
 pub mod listen;
