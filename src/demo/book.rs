@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use http::{HeaderMap, Method};
 
-use super::call::Kind;
 use super::lost::Change;
 use super::who::Who;
 
@@ -34,7 +33,7 @@ impl Said {
     }
 }
 
-/// One request and its answer. Times count from the beginning of the phase.
+/// One request and its answer.
 #[derive(Debug, Clone)]
 pub(super) struct Exchange {
     /// Its `x-ms-client-request-id`, by which it is found in ARM's journal.
@@ -42,19 +41,13 @@ pub(super) struct Exchange {
     pub(super) who: Who,
     pub(super) method: Method,
     pub(super) target: String,
-    pub(super) begun: Duration,
+    /// When the answer was there, since the beginning of the phase.
     pub(super) ended: Duration,
     /// `None`: no answer.
     pub(super) status: Option<u16>,
     pub(super) said: Said,
     /// Whether the client put a condition on it.
     pub(super) conditional: bool,
-}
-
-impl Exchange {
-    pub(super) fn kind(&self) -> Kind {
-        Kind::of(&self.method, &self.target)
-    }
 }
 
 /// All that is written down.

@@ -34,18 +34,18 @@ impl Span {
     }
 
     /// Whether it is over.
-    pub(super) fn is_over(&self) -> bool {
+    pub(super) fn is_over(self) -> bool {
         Instant::now() >= self.until
     }
 
     /// Waits until so long after the beginning, at most to the end; whether there is time left.
-    pub(super) async fn reach(&self, after: Duration) -> bool {
+    pub(super) async fn reach(self, after: Duration) -> bool {
         sleep_until((self.began + after).min(self.until)).await;
         !self.is_over()
     }
 
     /// Waits for so long, at most to the end; whether there is time left.
-    pub(super) async fn rest(&self, time: Duration) -> bool {
+    pub(super) async fn rest(self, time: Duration) -> bool {
         self.reach(self.began.elapsed() + time).await
     }
 }
@@ -250,7 +250,6 @@ impl Caller {
             who,
             method: method.clone(),
             target: target.to_owned(),
-            begun,
             ended,
             status: answer.status,
             said: Said::of(&answer.headers),

@@ -155,3 +155,90 @@ impl<'a> Seen<'a> {
         last.map_or(Duration::ZERO, |at| ended - *at)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use http::Request;
+
+    use super::super::who::Who;
+    use super::*;
+    use crate::simulator::Options;
+
+    const VM: &str = "/subscriptions/11111111-1111-4111-a111-111111111111/resourceGroups/nodes/providers/\
+                      Microsoft.Compute/virtualMachines/a";
+
+    fn exchange(id: &str, method: Method, status: u16, ended: u64, said: Said) -> Exchange {
+        Exchange {
+            id: id.into(),
+            who: Who::Ann,
+            method,
+            target: format!("{VM}?api-version=2025-04-01"),
+            ended: Duration::from_secs(ended),
+            status: Some(status),
+            said,
+            conditional: false,
+        }
+    }
+
+    async fn call(simulator: &Simulator, id: &str, method: Method, condition: Option<&str>) {
+        let token = simulator.token(&Who::Ann.principal());
+        let mut request = Request::builder()
+            .method(method)
+            .uri(format!("{VM}?api-version=2025-04-01"))
+            .header("authorization", format!("Bearer {token}"))
+            .header("x-ms-client-request-id", id);
+        if let Some(condition) = condition {
+            request = request.header("if-match", condition);
+        }
+        simulator.handle(request.body(String::new()).unwrap()).await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_journal_decides_what_was_answered_without_arm() {
+        let simulator = Simulator::new(Options::default());
+        simulator.add_vm("a");
+        let offset = Duration::from_secs(100);
+        tokio::time::advance(offset).await;
+        call(&simulator, "asked", Method::GET, None).await;
+        let told = |seconds| Said::Memory(Duration::from_secs(seconds));
+        let book = Book {
+            exchanges: vec![
+                exchange("asked", Method::GET, 200, 0, told(9)),
+                exchange("younger than said", Method::GET, 200, 2, told(4)),
+                exchange("older than said", Method::GET, 200, 7, told(6)),
+                exchange("merged", Method::GET, 200, 1, Said::Merged),
+                exchange("said nothing", Method::GET, 200, 1, Said::Asked),
+                exchange("refused", Method::GET, 429, 1, Said::Asked),
+            ],
+            ..Book::default()
+        };
+        let figures = Figures::of(&book, &simulator, offset);
+        assert_eq!((figures.points, figures.calls()), (1, 1));
+        assert_eq!((figures.memory, figures.merged, figures.refused), (2, 1, 1));
+        assert_eq!(
+            (figures.memory_p50, figures.memory_max),
+            (Duration::from_secs(4), Duration::from_secs(7))
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_write_is_guarded_if_arm_saw_a_condition_that_its_client_had_not_set() {
+        let simulator = Simulator::new(Options::default());
+        simulator.add_vm("a");
+        for (id, condition) in
+            [("plain", None), ("passes", Some("\"2\"")), ("meets", Some("\"1\"")), ("own", Some("\"1\""))]
+        {
+            call(&simulator, id, Method::PUT, condition).await;
+        }
+        let own = Exchange { conditional: true, ..exchange("own", Method::PUT, 412, 1, Said::Asked) };
+        let exchanges = vec![
+            exchange("plain", Method::PUT, 200, 1, Said::Asked),
+            exchange("passes", Method::PUT, 200, 1, Said::Asked),
+            exchange("meets", Method::PUT, 412, 1, Said::Asked),
+            Exchange { who: Who::Ccm, ..own },
+        ];
+        let figures = Figures::of(&Book { exchanges, ..Book::default() }, &simulator, Duration::ZERO);
+        assert_eq!((figures.writes, figures.guarded, figures.guarded_conflicts), (4, 2, 1));
+        assert_eq!((figures.people_conflicts, figures.program_conflicts), (1, 1));
+    }
+}

@@ -65,7 +65,7 @@ impl Stage {
             latency: Latency { least: millis(60), most: millis(300) },
             throttle: Some(scale::limits()),
             journal: 1_000_000,
-            ..defaults
+            ..defaults.clone()
         });
         let group = simulator.group();
         let (subscription, _) = group.rsplit_once("/resourceGroups/").unwrap_or((&group, ""));

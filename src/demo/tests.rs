@@ -7,7 +7,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::clock::{Clock, Wall};
+use crate::config::Configuration;
 use crate::listen::{Entrance, Shared, serve_io};
+use crate::policy::{GuardMode, Mode};
 use crate::proxy::Proxy;
 use crate::simulator::Simulator;
 use crate::upstream::{Connect, Connecting, Io, Target};
@@ -60,10 +62,15 @@ async fn direct(plan: &Plan) -> Figures {
 }
 
 async fn through(plan: &Plan) -> Figures {
+    through_with(plan, |_| {}).await
+}
+
+async fn through_with(plan: &Plan, change: impl FnOnce(&mut Configuration)) -> Figures {
     let stage = Stage::set(plan);
     let mut configuration = front::configuration("http://arm.test").unwrap();
     configuration.upstream.ping = None;
     configuration.listen.ping = None;
+    change(&mut configuration);
     let shared = Shared::new(configuration.listen.clone(), None);
     let to_arm = Arc::new(ToArm(stage.simulator.clone()));
     let rooms = front::rooms(configuration, Clock::tokio(Wall::from_unix(WALL)), to_arm).unwrap();
@@ -71,8 +78,76 @@ async fn through(plan: &Plan) -> Figures {
 }
 
 #[tokio::test(start_paused = true)]
+async fn through_armshield_nothing_is_lost_and_no_read_forgets_an_own_write() {
+    for (nodes, seconds, seed) in [(4, 25, 1), (10, 25, 2), (10, 60, 3), (60, 25, 4), (25, 9, 5), (25, 9, 6)]
+    {
+        let figures = through(&plan(nodes, seconds, seed)).await;
+        assert_eq!(figures.lost, Vec::<String>::new(), "{nodes} {seconds} {seed}");
+        assert_eq!((figures.stale, figures.failures), (0, 0), "{nodes} {seconds} {seed}");
+        assert!(figures.guarded_conflicts > 0 && figures.changes > 10, "or this shows nothing: {figures:?}");
+        assert!(figures.memory > 0, "or this shows nothing: {figures:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn directly_some_updates_are_lost_whatever_the_seed() {
+    for seed in 1..=5 {
+        let figures = direct(&plan(10, 3, seed)).await;
+        let of = |writer: &str| figures.lost.iter().filter(|lost| lost.starts_with(writer)).count();
+        assert_eq!(of("Ann: tag ann-0 "), 1, "{seed}: {:?}", figures.lost);
+        assert_eq!(of("cloud-controller-manager: backend pool pool0 of"), 1, "{seed}: {:?}", figures.lost);
+        assert_eq!((figures.stale, figures.failures, figures.memory), (0, 0, 0), "{seed}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn through_armshield_fewer_calls_reach_arm_and_nobody_is_throttled() {
+    let plan = plan(100, 25, 1);
+    let (direct, through) = (direct(&plan).await, through(&plan).await);
+    assert!(through.calls() < direct.calls(), "{direct:?} {through:?}");
+    assert!(through.lists < direct.lists, "{direct:?} {through:?}");
+    assert!(direct.throttled > 0 && direct.refused == direct.throttled, "{direct:?}");
+    assert!(!direct.waited.is_zero(), "{direct:?}");
+    assert_eq!((through.throttled, through.refused), (0, 0), "{through:?}");
+    assert!(through.done > direct.done, "{direct:?} {through:?}");
+    assert!(through.memory_max <= Duration::from_secs(3), "30 s, the longest age there is: {through:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_the_guard_the_same_updates_are_lost_through_armshield_too() {
+    let figures = through_with(&plan(10, 5, 1), |configuration| {
+        configuration.policy.guard = GuardMode::Observe;
+    });
+    let figures = figures.await;
+    assert!(figures.lost.iter().any(|lost| lost.starts_with("Ann: tag ann-0")), "{:?}", figures.lost);
+    assert_eq!((figures.guarded, figures.people_conflicts), (0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn in_pass_mode_nothing_is_answered_from_memory_whatever_is_said() {
+    let figures = through_with(&plan(10, 5, 1), |configuration| {
+        configuration.policy = configuration.policy.with_mode(Mode::Pass, None).unwrap();
+    });
+    let figures = figures.await;
+    assert_eq!((figures.memory, figures.merged, figures.guarded), (0, 0, 0));
+    assert!(!figures.lost.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn equal_seeds_give_equal_figures() {
+    assert_eq!(direct(&plan(10, 9, 7)).await, direct(&plan(10, 9, 7)).await);
+}
+
+#[tokio::test(start_paused = true)]
 async fn look() {
     let plan = plan(100, 25, 1);
-    println!("{:#?}", direct(&plan).await);
-    println!("{:#?}", through(&plan).await);
+    let (direct, through) = (direct(&plan).await, through(&plan).await);
+    println!("{}", super::table::lines(&direct, Some(&through)).join("\n"));
+    println!("{:?}", direct.lost);
+    let usual = through_with(&plan, |configuration| {
+        configuration.policy = crate::policy::Policy::default();
+        configuration.cache.repeat_age *= 10;
+        configuration.scopes.settle *= 10;
+    });
+    println!("usual ages\n{}", super::table::lines(&direct, Some(&usual.await)).join("\n"));
 }

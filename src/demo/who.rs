@@ -15,9 +15,6 @@ pub(super) enum Who {
 }
 
 impl Who {
-    pub(super) const ALL: [Self; 6] =
-        [Self::Ccm, Self::Autoscaler, Self::Disks, Self::Prometheus, Self::Ann, Self::Bob];
-
     /// The name in tables and texts.
     pub(super) const fn as_str(self) -> &'static str {
         match self {

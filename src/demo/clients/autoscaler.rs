@@ -17,7 +17,7 @@ use super::super::stage::Places;
 use super::{COMPUTE, at, is_named, text};
 
 /// Nodes that come or go at once.
-const STEP: usize = 2;
+const STEP: usize = 3;
 
 pub(super) async fn run(caller: Caller, places: Arc<Places>, nodes: watch::Sender<u64>) {
     let mut scaler = Autoscaler { caller, places, nodes, own: Vec::new() };
@@ -25,11 +25,11 @@ pub(super) async fn run(caller: Caller, places: Arc<Places>, nodes: watch::Sende
         scaler.members(&set).await;
     }
     for turn in 0_u64.. {
-        // Every minute the lists, half-way another decision.
+        // The lists every minute, a decision every forty seconds.
         if turn % 6 == 0 {
             scaler.refresh().await;
         }
-        if turn % 6 == 3 {
+        if turn % 4 == 2 {
             let done = if scaler.own.is_empty() { scaler.up().await } else { scaler.down().await };
             if done.is_some() {
                 scaler.caller.done();

@@ -65,35 +65,46 @@ async fn join_set(ccm: &Caller, places: &Places, set: &str, pool: &str) -> bool 
 async fn join_vms(ccm: &Caller, set: &str, pool: &str) -> bool {
     let list = at(&format!("{set}/virtualMachines"), &format!("%24expand=instanceView&{COMPUTE}"));
     let field = Field::Pool(pool.to_owned());
+    let mut left: Option<Vec<String>> = None;
     for _ in 0..TRIES {
         let Some(vms) = ccm.list(&list).await else { return false };
-        let missing: Vec<_> = vms.into_iter().filter(|vm| field.of(vm).is_none()).collect();
-        if missing.is_empty() {
-            return true;
-        }
+        let is_left = |vm: &Value| left.as_ref().is_none_or(|left| left.iter().any(|id| is_named(vm, id)));
+        let missing: Vec<_> = vms.into_iter().filter(|vm| field.of(vm).is_none() && is_left(vm)).collect();
+        let mut again = Vec::new();
         for batch in missing.chunks(BATCH) {
             let mut writes = JoinSet::new();
             for vm in batch.iter().cloned() {
                 let (ccm, pool) = (ccm.clone(), pool.to_owned());
                 writes.spawn(async move { join_vm(&ccm, &vm, &pool).await });
             }
-            while writes.join_next().await.is_some() {}
+            while let Some(joined) = writes.join_next().await {
+                again.extend(joined.ok().flatten());
+            }
             if ccm.span().is_over() {
                 return false;
             }
         }
+        if again.is_empty() {
+            return true;
+        }
+        // What went well is not looked at again: the next list is for the others.
+        left = Some(again);
     }
     false
 }
 
-async fn join_vm(ccm: &Caller, vm: &Value, pool: &str) {
+/// Joins one VM; its id if it has to be tried again.
+async fn join_vm(ccm: &Caller, vm: &Value, pool: &str) -> Option<String> {
     let properties = &vm["properties"];
     let interfaces = &properties["networkProfileConfiguration"]["networkInterfaceConfigurations"];
     let body = json!({"location": vm["location"], "etag": vm["etag"], "properties": {
         "hardwareProfile": properties["hardwareProfile"],
         "networkProfileConfiguration": {"networkInterfaceConfigurations": interfaces}}});
-    // What meets a 412 or is pushed aside is found missing in the next list.
-    put(ccm, text(&vm["id"]), vm, with_pool(body, pool), pool, 10).await;
+    let id = text(&vm["id"]);
+    match put(ccm, id, vm, with_pool(body, pool), pool, 10).await {
+        Outcome::Conflict | Outcome::Failed => Some(id.to_owned()),
+        Outcome::Done(_) | Outcome::Refused => None,
+    }
 }
 
 fn with_pool(mut body: Value, pool: &str) -> Value {
