@@ -226,7 +226,7 @@ mod tests {
         let simulator = Simulator::new(Options::default());
         simulator.add_vm("a");
         for (id, condition) in
-            [("plain", None), ("passes", Some("\"2\"")), ("meets", Some("\"1\"")), ("own", Some("\"1\""))]
+            [("plain", None), ("passes", Some("\"3\"")), ("meets", Some("\"1\"")), ("own", Some("\"1\""))]
         {
             call(&simulator, id, Method::PUT, condition).await;
         }

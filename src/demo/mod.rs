@@ -138,7 +138,9 @@ async fn show(
     let name = if direct.is_some() { "through armshield" } else { "direct" };
     let mut phase = Phase::begin(plan, stage, road);
     let seconds = plan.length.as_secs();
-    for frame in 1.. {
+    let mut frame = 0;
+    loop {
+        frame += 1;
         let over = phase.run_until(Instant::now() + FRAME).await;
         let (figures, passed) = (phase.figures(), phase.passed().as_secs());
         if screen.is_terminal() {
@@ -155,7 +157,6 @@ async fn show(
             return figures;
         }
     }
-    unreachable!("a phase ends")
 }
 
 /// Serves a simulator on a free port of loopback, until what is given back is dropped.

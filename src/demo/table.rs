@@ -7,60 +7,76 @@ use super::figures::Figures;
 /// Columns: what, directly, through armshield, in proportion.
 const WIDTHS: [usize; 4] = [43, 9, 12, 8];
 
+/// How a row is read off the figures.
+enum Cell {
+    /// A number, in proportion to the other one.
+    Count(fn(&Figures) -> usize),
+    /// A time, in proportion to the other one.
+    Time(fn(&Figures) -> Duration),
+    /// A number to stand for itself.
+    Number(fn(&Figures) -> usize),
+    Text(fn(&Figures) -> String),
+}
+
+const ROWS: [(&str, Cell); 23] = [
+    ("calls ARM saw", Cell::Count(Figures::calls)),
+    ("  reads of one resource", Cell::Count(|figures| figures.points)),
+    ("  lists", Cell::Count(|figures| figures.lists)),
+    ("  writes", Cell::Count(|figures| figures.writes)),
+    ("  polls of operations", Cell::Count(|figures| figures.polls)),
+    ("answers of 429 by ARM", Cell::Count(|figures| figures.throttled)),
+    ("answers of 429 that clients got", Cell::Count(|figures| figures.refused)),
+    ("time clients waited because of them", Cell::Time(|figures| figures.waited)),
+    ("a client's request, waits included: p50", Cell::Time(|figures| figures.p50)),
+    ("                                    p99", Cell::Time(|figures| figures.p99)),
+    ("pieces of work clients finished", Cell::Count(|figures| figures.done)),
+    ("changes acknowledged to their writers", Cell::Count(|figures| figures.changes)),
+    ("lost updates", Cell::Count(|figures| figures.lost.len())),
+    ("reads stale after own writes", Cell::Count(|figures| figures.stale)),
+    ("reads answered from memory", Cell::Number(|figures| figures.memory)),
+    ("  their ages: p50/max", Cell::Text(ages)),
+    ("reads merged with another one's call", Cell::Number(|figures| figures.merged)),
+    ("writes guarded, and applied", Cell::Number(|figures| figures.guarded - figures.guarded_conflicts)),
+    ("writes guarded, and refused by ARM", Cell::Number(|figures| figures.guarded_conflicts)),
+    ("conflicts shown to people", Cell::Number(|figures| figures.people_conflicts)),
+    ("conflicts programs met and tried again", Cell::Number(|figures| figures.program_conflicts)),
+    ("requests of clients", Cell::Number(|figures| figures.requests)),
+    ("other failures", Cell::Number(|figures| figures.failures)),
+];
+
+impl Cell {
+    fn of(&self, figures: &Figures) -> String {
+        match self {
+            Self::Count(value) | Self::Number(value) => value(figures).to_string(),
+            Self::Time(value) => span(value(figures)),
+            Self::Text(value) => value(figures),
+        }
+    }
+
+    fn ratio(&self, direct: &Figures, through: &Figures) -> Option<String> {
+        match self {
+            Self::Count(value) => ratio(value(direct) as u128, value(through) as u128),
+            Self::Time(value) => ratio(value(direct).as_nanos(), value(through).as_nanos()),
+            Self::Number(_) | Self::Text(_) => None,
+        }
+    }
+}
+
 /// The lines of the table; a phase that has not begun leaves its column empty.
 pub(super) fn lines(direct: &Figures, through: Option<&Figures>) -> Vec<String> {
-    let mut lines = vec![line(["", "direct", "through", "ratio"]), line(["", "", "armshield", ""])];
-    let mut row = |label: &str, cell: &dyn Fn(&Figures) -> String, ratio: Option<String>| {
-        let right = through.map_or_else(String::new, cell);
-        lines.push(line([label, &cell(direct), &right, &ratio.unwrap_or_default()]));
+    let head = [["", "direct", "through", "ratio"], ["", "", "armshield", ""]].map(line);
+    let row = |(label, cell): &(&str, Cell)| {
+        let right = through.map_or_else(String::new, |through| cell.of(through));
+        let ratio = through.and_then(|through| cell.ratio(direct, through)).unwrap_or_default();
+        line([label, &cell.of(direct), &right, &ratio])
     };
-    let mut count = |label: &str, value: fn(&Figures) -> usize| {
-        let ratio = through.and_then(|through| ratio(value(direct) as u128, value(through) as u128));
-        row(label, &|figures| value(figures).to_string(), ratio);
-    };
-    count("calls ARM saw", Figures::calls);
-    count("  reads of one resource", |figures| figures.points);
-    count("  lists", |figures| figures.lists);
-    count("  writes", |figures| figures.writes);
-    count("  polls of operations", |figures| figures.polls);
-    count("answers of 429 by ARM", |figures| figures.throttled);
-    count("answers of 429 that clients got", |figures| figures.refused);
-    let mut time = |label: &str, value: fn(&Figures) -> Duration| {
-        let ratio = through.and_then(|through| ratio(value(direct).as_nanos(), value(through).as_nanos()));
-        row(label, &|figures| span(value(figures)), ratio);
-    };
-    time("time clients waited because of them", |figures| figures.waited);
-    time("a client's request, waits included: p50", |figures| figures.p50);
-    time("                                    p99", |figures| figures.p99);
-    let mut count = |label: &str, value: fn(&Figures) -> usize| {
-        let ratio = through.and_then(|through| ratio(value(direct) as u128, value(through) as u128));
-        row(label, &|figures| value(figures).to_string(), ratio);
-    };
-    count("pieces of work clients finished", |figures| figures.done);
-    count("changes acknowledged to their writers", |figures| figures.changes);
-    let mut plain = |label: &str, value: fn(&Figures) -> usize| {
-        row(label, &|figures| value(figures).to_string(), None);
-    };
-    plain("lost updates", |figures| figures.lost.len());
-    plain("reads stale after own writes", |figures| figures.stale);
-    plain("reads answered from memory", |figures| figures.memory);
-    row("  their ages: p50 / max", &ages, None);
-    let mut plain = |label: &str, value: fn(&Figures) -> usize| {
-        row(label, &|figures| value(figures).to_string(), None);
-    };
-    plain("reads merged with another one's call", |figures| figures.merged);
-    plain("writes guarded, and applied", |figures| figures.guarded - figures.guarded_conflicts);
-    plain("writes guarded, and refused by ARM", |figures| figures.guarded_conflicts);
-    plain("conflicts shown to people", |figures| figures.people_conflicts);
-    plain("conflicts programs met and tried again", |figures| figures.program_conflicts);
-    plain("other failures", |figures| figures.failures);
-    lines
+    head.into_iter().chain(ROWS.iter().map(row)).collect()
 }
 
 fn ages(figures: &Figures) -> String {
     match figures.memory {
         0 => "–".to_owned(),
-        _ => format!("{:.1} / {:.1} s", figures.memory_p50.as_secs_f64(), figures.memory_max.as_secs_f64()),
+        _ => format!("{:.1}/{:.1} s", figures.memory_p50.as_secs_f64(), figures.memory_max.as_secs_f64()),
     }
 }
 
@@ -80,8 +96,9 @@ fn ratio(direct: u128, through: u128) -> Option<String> {
     match (direct, through) {
         (0, _) => None,
         (_, 0) => Some("none".to_owned()),
-        _ if from >= to => Some(format!("÷ {:.1}", from / to)),
-        _ => Some(format!("× {:.1}", to / from)),
+        _ if from / to >= 1.05 => Some(format!("÷ {:.1}", from / to)),
+        _ if to / from >= 1.05 => Some(format!("× {:.1}", to / from)),
+        _ => Some("same".to_owned()),
     }
 }
 
@@ -142,9 +159,9 @@ mod tests {
         check("answers of 429 by ARM", &["35", "0", "none"]);
         check("time clients waited because of them", &["34.2 s", "0.0 ms", "none"]);
         check("a client's request, waits included: p50", &["20 ms", "0.4 ms", "÷ 50.0"]);
-        check("lost updates", &["2", "0"]);
+        check("lost updates", &["2", "0", "none"]);
         check("reads answered from memory", &["0", "7"]);
-        check("their ages: p50 / max", &["–", "0.6 / 1.4 s"]);
+        check("their ages: p50/max", &["–", "0.6/1.4 s"]);
         check("writes guarded, and applied", &["0", "7"]);
         check("writes guarded, and refused by ARM", &["0", "12"]);
     }

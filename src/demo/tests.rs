@@ -79,8 +79,7 @@ async fn through_with(plan: &Plan, change: impl FnOnce(&mut Configuration)) -> F
 
 #[tokio::test(start_paused = true)]
 async fn through_armshield_nothing_is_lost_and_no_read_forgets_an_own_write() {
-    for (nodes, seconds, seed) in [(4, 25, 1), (10, 25, 2), (10, 60, 3), (60, 25, 4), (25, 9, 5), (25, 9, 6)]
-    {
+    for (nodes, seconds, seed) in [(4, 25, 1), (10, 40, 2), (25, 9, 3)] {
         let figures = through(&plan(nodes, seconds, seed)).await;
         assert_eq!(figures.lost, Vec::<String>::new(), "{nodes} {seconds} {seed}");
         assert_eq!((figures.stale, figures.failures), (0, 0), "{nodes} {seconds} {seed}");
@@ -91,18 +90,25 @@ async fn through_armshield_nothing_is_lost_and_no_read_forgets_an_own_write() {
 
 #[tokio::test(start_paused = true)]
 async fn directly_some_updates_are_lost_whatever_the_seed() {
-    for seed in 1..=5 {
+    let joined =
+        "cloud-controller-manager: backend pool pool0 of Microsoft.Compute/virtualMachineScaleSets/workers1";
+    for seed in 1..=4 {
         let figures = direct(&plan(10, 3, seed)).await;
-        let of = |writer: &str| figures.lost.iter().filter(|lost| lost.starts_with(writer)).count();
-        assert_eq!(of("Ann: tag ann-0 "), 1, "{seed}: {:?}", figures.lost);
-        assert_eq!(of("cloud-controller-manager: backend pool pool0 of"), 1, "{seed}: {:?}", figures.lost);
+        let is_lost = |text: &str| figures.lost.iter().any(|lost| lost == text);
+        assert!(
+            is_lost("Ann: tag ann-0 of Microsoft.Compute/virtualMachines/machine0"),
+            "{seed}: {:?}",
+            figures.lost
+        );
+        assert!(is_lost(joined), "{seed}: {:?}", figures.lost);
+        assert!(is_lost(&format!("{joined}/virtualMachines/0")), "{seed}: {:?}", figures.lost);
         assert_eq!((figures.stale, figures.failures, figures.memory), (0, 0, 0), "{seed}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn through_armshield_fewer_calls_reach_arm_and_nobody_is_throttled() {
-    let plan = plan(100, 25, 1);
+    let plan = plan(40, 25, 1);
     let (direct, through) = (direct(&plan).await, through(&plan).await);
     assert!(through.calls() < direct.calls(), "{direct:?} {through:?}");
     assert!(through.lists < direct.lists, "{direct:?} {through:?}");
@@ -115,7 +121,8 @@ async fn through_armshield_fewer_calls_reach_arm_and_nobody_is_throttled() {
 
 #[tokio::test(start_paused = true)]
 async fn without_the_guard_the_same_updates_are_lost_through_armshield_too() {
-    let figures = through_with(&plan(10, 5, 1), |configuration| {
+    let plan = plan(10, 5, 1);
+    let figures = through_with(&plan, |configuration| {
         configuration.policy.guard = GuardMode::Observe;
     });
     let figures = figures.await;
@@ -125,7 +132,8 @@ async fn without_the_guard_the_same_updates_are_lost_through_armshield_too() {
 
 #[tokio::test(start_paused = true)]
 async fn in_pass_mode_nothing_is_answered_from_memory_whatever_is_said() {
-    let figures = through_with(&plan(10, 5, 1), |configuration| {
+    let plan = plan(10, 5, 1);
+    let figures = through_with(&plan, |configuration| {
         configuration.policy = configuration.policy.with_mode(Mode::Pass, None).unwrap();
     });
     let figures = figures.await;
@@ -136,18 +144,4 @@ async fn in_pass_mode_nothing_is_answered_from_memory_whatever_is_said() {
 #[tokio::test(start_paused = true)]
 async fn equal_seeds_give_equal_figures() {
     assert_eq!(direct(&plan(10, 9, 7)).await, direct(&plan(10, 9, 7)).await);
-}
-
-#[tokio::test(start_paused = true)]
-async fn look() {
-    let plan = plan(100, 25, 1);
-    let (direct, through) = (direct(&plan).await, through(&plan).await);
-    println!("{}", super::table::lines(&direct, Some(&through)).join("\n"));
-    println!("{:?}", direct.lost);
-    let usual = through_with(&plan, |configuration| {
-        configuration.policy = crate::policy::Policy::default();
-        configuration.cache.repeat_age *= 10;
-        configuration.scopes.settle *= 10;
-    });
-    println!("usual ages\n{}", super::table::lines(&direct, Some(&usual.await)).join("\n"));
 }

@@ -110,7 +110,7 @@ impl Driver {
     async fn change(&mut self, vm: &str, disk: &str, change: impl FnOnce(&mut Vec<Value>)) -> Option<()> {
         if !self.kept.contains_key(vm) {
             let (set, _) = vm.rsplit_once("/virtualMachines/")?;
-            self.list(&set.to_owned()).await?;
+            self.list(set).await?;
         }
         let from = self.kept.get(vm)?.clone();
         let mut disks =

@@ -73,8 +73,8 @@ async fn join_vms(ccm: &Caller, set: &str, pool: &str) -> bool {
         let mut again = Vec::new();
         for batch in missing.chunks(BATCH) {
             let mut writes = JoinSet::new();
-            for vm in batch.iter().cloned() {
-                let (ccm, pool) = (ccm.clone(), pool.to_owned());
+            for vm in batch {
+                let (ccm, pool, vm) = (ccm.clone(), pool.to_owned(), vm.clone());
                 writes.spawn(async move { join_vm(&ccm, &vm, &pool).await });
             }
             while let Some(joined) = writes.join_next().await {
