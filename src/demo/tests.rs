@@ -101,7 +101,11 @@ async fn directly_some_updates_are_lost_whatever_the_seed() {
             figures.lost
         );
         assert!(is_lost(joined), "{seed}: {:?}", figures.lost);
-        assert!(is_lost(&format!("{joined}/virtualMachines/0")), "{seed}: {:?}", figures.lost);
+        // What Bob overwrites: a pool, or a disk where the driver came between.
+        let of_vm = |lost: &String| {
+            lost.ends_with(" of Microsoft.Compute/virtualMachineScaleSets/workers1/virtualMachines/0")
+        };
+        assert!(figures.lost.iter().any(of_vm), "{seed}: {:?}", figures.lost);
         assert_eq!((figures.stale, figures.failures, figures.memory), (0, 0, 0), "{seed}");
     }
 }

@@ -99,7 +99,7 @@ pub(super) fn invitation(at: &Addresses<'_>) -> String {
          sets='http://{armshield}{group}/providers/Microsoft.Compute/virtualMachineScaleSets?api-version=2025-04-01'\n\
          # a miss\n\
          {ask}\n\
-         # and a hit, for 15 s\n\
+         # and a hit\n\
          {ask}\n\
          # what is going on, and the numbers\n\
          curl -s http://{admin}/api/status\n\
