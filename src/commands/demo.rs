@@ -51,12 +51,8 @@ async fn show(words: &Demo) -> Result<ExitCode, Failure> {
             _ = terminate.recv() => {}
         }
     });
-    let options = Options {
-        nodes: words.nodes as usize,
-        seconds: words.seconds,
-        seed: words.seed,
-        terminal: stdout().is_terminal(),
-    };
+    let options =
+        Options { nodes: words.nodes as usize, seconds: words.seconds, seed: words.seed, terminal: lines() };
     let mut out = stdout();
     let open = tokio::select! {
         open = demo::run(&options, &mut out) => open?,
@@ -70,4 +66,12 @@ async fn show(words: &Demo) -> Result<ExitCode, Failure> {
         stop.await;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// How many lines the terminal has, if standard output is one.
+fn lines() -> Option<usize> {
+    let out = stdout();
+    let height = || rustix::termios::tcgetwinsize(&out).ok().map(|size| usize::from(size.ws_row));
+    // Some terminals do not say.
+    out.is_terminal().then(|| height().filter(|height| *height > 0).unwrap_or(24))
 }

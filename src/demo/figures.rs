@@ -94,7 +94,9 @@ impl Figures {
         figures.lost = lost(&book.changes, &|id| simulator.read(id))
             .into_iter()
             .map(|change| {
+                // Types and names, without group and provider.
                 let name = change.resource.rsplit_once("/providers/").map_or("", |(_, name)| name);
+                let name = name.split_once('/').map_or(name, |(_, name)| name);
                 format!("{}: {} of {name}", change.writer, change.field)
             })
             .collect();

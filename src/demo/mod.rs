@@ -68,8 +68,8 @@ pub struct Options {
     pub seconds: u64,
     /// Equal seeds let the clients do the same things, as far as real time allows.
     pub seed: u64,
-    /// Whether what is written goes to a terminal.
-    pub terminal: bool,
+    /// How many lines the terminal has that is written to; `None`: it is none.
+    pub terminal: Option<usize>,
 }
 
 /// What stays up after the table: armshield and the ARM behind it. Dropped, they end.
@@ -104,10 +104,7 @@ pub async fn run(options: &Options, out: &mut (dyn Write + Send)) -> Result<Open
     let front = Front::open(arm).await?;
     let through = show(&plan, &stage, &road(front.address)?, Some(&direct), &mut screen).await;
     front.calm_down();
-    if !options.terminal {
-        screen.say("");
-        screen.draw(&table::lines(&direct, Some(&through)));
-    }
+    screen.keep(&table::lines(&direct, Some(&through)));
     screen.say(&words::meaning(&direct, &through));
     Ok(Open { stage, front, simulator: arm, _serving: serving })
 }
@@ -123,7 +120,7 @@ impl Open {
             group: &self.stage.places.group,
             token: &self.stage.simulator.token(&you),
         });
-        Screen::new(out, false).say(&text);
+        Screen::new(out, None).say(&text);
     }
 }
 
@@ -144,11 +141,11 @@ async fn show(
         let over = phase.run_until(Instant::now() + FRAME).await;
         let (figures, passed) = (phase.figures(), phase.passed().as_secs());
         if screen.is_terminal() {
-            let mut lines = match direct {
+            let mut lines = vec![words::progress(name, passed, seconds), String::new()];
+            lines.extend(match direct {
                 Some(direct) => table::lines(direct, Some(&figures)),
                 None => table::lines(&figures, None),
-            };
-            lines.extend([String::new(), words::progress(name, passed, seconds)]);
+            });
             screen.draw(&lines);
         } else if over || frame % LINE == 0 {
             screen.say(&words::so_far(name, passed, seconds, &figures));

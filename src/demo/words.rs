@@ -13,13 +13,16 @@ const NAMED: usize = 4;
 pub(super) fn beginning(options: &Options) -> String {
     let Options { nodes, seconds, seed, .. } = options;
     format!(
-        "armshield demo: the same busy clients for {seconds} s on a simulated ARM itself, then for {seconds} s \
-         through armshield.\n\n\
-         A cluster of {nodes} nodes, with a cloud-controller-manager, a cluster-autoscaler, a disk driver, two\n\
-         Prometheus servers, and two people with az (Ann and Bob) who work on the same things. Every client has\n\
-         a principal of its own. All times are divided by {SCALE}: a second here is {SCALE} of the cluster's, for the\n\
-         clients, for ARM's operations, latency and the refill of its limits (bursts are the published ones),\n\
-         and for armshield's ages; else its configuration is the default. Seed {seed}.\n"
+        "armshield demo: the same busy clients, {seconds} s on a simulated ARM itself, then {seconds} s
+through armshield.
+
+A cluster of {nodes} nodes, with a cloud-controller-manager, a cluster-autoscaler, a
+disk driver, two Prometheus servers, and two people with az (Ann and Bob) who
+work on the same things. Every client has a principal of its own. Time goes
+{SCALE} times faster: for the clients, for ARM's operations, latency and limits (calls
+come back {SCALE} times faster, bursts are as published), and for armshield's ages,
+or they would flatter; else its configuration is the default. Seed {seed}.
+"
     )
 }
 
@@ -58,19 +61,28 @@ pub(super) fn meaning(direct: &Figures, through: &Figures) -> String {
     }
     let age = scale::seconds(15).as_secs_f64();
     text.push_str(&format!(
-        "\n\
-         Lost: acknowledged to its writer, not in the final state, and nobody who had seen it replaced it. Ann and\n\
-         Bob send back whole models without a condition, as az does; through armshield the second of two writes\n\
-         on one reading gets ARM's own 412, so somebody sees a conflict instead of nobody. A write that is\n\
-         refused is not a lost one.\n\
-         Counted from ARM's journal and state and from what the clients wrote down; a read counts as answered\n\
-         from memory only if ARM never saw it. Ages are those of this run: {age} s here are 15 s in a cluster.\n\
-         Simulated: scale sets, VMs, load balancers, ETags and conditions, operations, ARM's and Compute's\n\
-         limits. Not simulated: real time, regions, lists that lag, role assignments, TLS on the way, any other\n\
-         client of the subscription. Polls and writes are never answered from memory.\n\
-         A limit: armshield guards a write without an etag in its body where its client was shown exactly one\n\
-         version of the resource in the last half hour (here people read once what they change); where there\n\
-         were several, and for the autoscaler and the disk driver, it only observes.\n"
+        "
+Lost: acknowledged to its writer, not in the final state, and nobody who had
+seen it replaced it. Ann and Bob send back whole models without a condition, as
+az does; through armshield the second of two writes built on one reading gets
+ARM's own 412: somebody sees a conflict, where else nobody sees a loss. A write
+that is refused is not a lost one.
+
+Counted from ARM's journal and state and from what the clients wrote down. A
+read counts as answered from memory only if ARM never saw it. Ages are those of
+this run: {age} s here are 15 s in a cluster.
+
+Simulated: scale sets, VMs, load balancers, ETags and conditions, operations,
+the limits of ARM and Compute. Not simulated: real time, regions, lists that
+lag, role assignments, TLS on the way, other clients of the subscription. Polls
+and writes are never answered from memory. Operations tell no Retry-After:
+clients poll at their own pace.
+
+A limit: a write without an etag in its body is guarded where its client was
+shown exactly one version of the resource in the last half hour (here people
+read what they change once); where there were several, and for the autoscaler
+and the disk driver, armshield only observes.
+"
     ));
     text
 }

@@ -43,8 +43,8 @@ pub(super) async fn watch(person: Caller, places: Arc<Places>) {
 pub(super) async fn tag_machines(person: Caller, who: Who, places: Arc<Places>, mut random: Random) {
     for (round, machine) in (0..).zip(&places.machines) {
         let (reads, writes) = match who {
-            Who::Ann => (0, random.between(2000, 4000)),
-            _ => (1000, random.between(15_000, 17_000)),
+            Who::Ann => (0, random.between(5000, 7000)),
+            _ => (1000, random.between(17_000, 18_000)),
         };
         let (reads, writes) = (beginning(round) + millis(reads), beginning(round) + millis(writes));
         let tag = format!("{}-{round}", who.as_str().to_lowercase());
@@ -70,7 +70,7 @@ pub(super) async fn change_workers(person: Caller, who: Who, places: Arc<Places>
             let tag = format!("{}-{round}", who.as_str().to_lowercase());
             let field = Field::Tag(tag.clone());
             let change = |model: &mut Value| model["tags"][&tag] = json!("yes");
-            update(&person, set, field, start, start + seconds(17), change).await
+            update(&person, set, field, start, start + seconds(24), change).await
         } else {
             let vm = format!("{set}/virtualMachines/{before}");
             let protect = |model: &mut Value| {

@@ -24,8 +24,9 @@ const TRIES: usize = 6;
 pub(super) async fn run(ccm: Caller, places: Arc<Places>) {
     for round in (0..).filter(|round| joins_in(*round)) {
         // One that came too late for its round waits for the next.
-        let late = ccm.span().began.elapsed() > beginning(round) + seconds(2);
-        if !ccm.span().reach(beginning(round)).await {
+        let start = beginning(round) + seconds(5);
+        let late = ccm.span().began.elapsed() > start;
+        if !ccm.span().reach(start).await {
             return;
         }
         if late {
