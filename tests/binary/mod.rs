@@ -3,5 +3,6 @@
 
 mod admin;
 mod commands;
+mod demo;
 mod process;
 mod readme;
