@@ -96,7 +96,15 @@ async fn throttled(admit: &Admit, call: &Call, payer: Payer, lines: &[(&str, &st
 
 /// How long a call would have to stay away, in milliseconds; 0: it may go.
 async fn away(admit: &Admit, call: &Call, payer: Payer) -> u128 {
-    match admit.enter(call, payer).await {
+    let (before, foretold) = (admit.status(), admit.look(call, payer));
+    assert_eq!(admit.status(), before, "looking changes nothing");
+    let entered = admit.enter(call, payer).await;
+    match (&entered, foretold) {
+        (Ok(_), Look::Enter) => {}
+        (Err(closed), Look::Closed(foretold)) => assert_eq!(*closed, foretold),
+        (entered, foretold) => panic!("{foretold:?} was foretold, and it was {entered:?}"),
+    }
+    match entered {
         Ok(mut place) => {
             // Leaves no trace: an answer that says nothing about any budget.
             let _ = settle(&mut place, 401, &[], "");
@@ -425,6 +433,7 @@ async fn reopening_lets_one_call_through_and_the_others_follow_its_answer() {
         let (mut first, _) = waiting.join_next().await.unwrap().unwrap().unwrap();
         assert_eq!(admit.status().in_flight, 1, "the others wait");
         assert_eq!(admit.status().gates[0].remaining, Duration::ZERO);
+        assert_eq!(admit.look(&list(), payer(77)), Look::Wait(Duration::from_secs(2)));
         assert!(waiting.try_join_next().is_none());
         advance(Duration::from_millis(700)).await;
         let _ = settle(&mut first, status, &[], "");

@@ -211,7 +211,7 @@ fn took_effect(
     if is_ruled(visit) {
         let question =
             guard::Question { key: crate::arm::document::hash(path.as_str()), path: &path.shared() };
-        rooms.guard.show(client, &question, document, visit.profile().base_window);
+        rooms.guard.show(&visit.viewer(client), &question, document);
     }
 }
 
