@@ -105,7 +105,10 @@ mod tests {
         check(Scope::Below("/subscriptions/s".into()), "subscription /subscriptions/s");
         check(Scope::Below(GROUP.into()), &format!("group {GROUP}"));
         check(Scope::Family(Family::Network, GROUP.into()), &format!("family network in {GROUP}"));
-        check(Scope::Collections(Family::Compute, GROUP.into()), &format!("collections of compute in {GROUP}"));
+        check(
+            Scope::Collections(Family::Compute, GROUP.into()),
+            &format!("collections of compute in {GROUP}"),
+        );
         check(Scope::Unit("/a/b".into()), "unit /a/b");
     }
 

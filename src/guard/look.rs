@@ -40,7 +40,8 @@ impl Guard {
         let seen = memories.into_iter().filter_map(|(client, memory)| {
             let memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
             let versions = memory.candidates(path, now, profile.base_window);
-            let says = memory.profile == profile.name && versions.as_ref().is_none_or(|some| !some.is_empty());
+            let says =
+                memory.profile == profile.name && versions.as_ref().is_none_or(|some| !some.is_empty());
             says.then(|| Seen { client, caller: memory.caller, versions })
         });
         let mut seen: Vec<_> = seen.collect();

@@ -55,7 +55,9 @@ impl UnvouchedLane {
         let peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
         match peers.get(&peer.to_canonical()) {
             Some(lane) => lane.refusals().due(now),
-            None if peers.values().filter(|lane| is_needed(lane, now)).count() < self.settings.peers => Ok(()),
+            None if peers.values().filter(|lane| is_needed(lane, now)).count() < self.settings.peers => {
+                Ok(())
+            }
             None => self.crowd.refusals().due(now),
         }
     }

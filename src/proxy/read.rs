@@ -93,7 +93,7 @@ async fn again(
 }
 
 /// Among whom a visit shares its fetches: those ARM has not let in share with the very same token only.
-fn lane(visit: &Visit) -> Option<Token> {
+pub(super) fn lane(visit: &Visit) -> Option<Token> {
     (!visit.identity.is_vouched()).then_some(visit.identity.token)
 }
 

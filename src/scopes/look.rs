@@ -88,12 +88,10 @@ mod tests {
         let scopes = scopes(Settings::default());
         let on = [Scope::All, unit("a"), unit("b")];
         let (stamp, sent) = (scopes.stamp(&on), scopes.now());
-        assert!(scopes.look(&stamp, &on, sent).iter().all(|one| *one == Dependence {
-            scope: one.scope.clone(),
-            moved: None,
-            newer: false,
-            unsettled: None
-        }));
+        assert!(
+            scopes.look(&stamp, &on, sent).iter().all(|one| *one
+                == Dependence { scope: one.scope.clone(), moved: None, newer: false, unsettled: None })
+        );
         let touched = Touched { near: vec![unit("a")], ..Touched::default() };
         scopes.fence(&touched).await.lift(Outcome::Done).await;
         let until = scopes.0.clock.now() + Duration::from_secs(30);
