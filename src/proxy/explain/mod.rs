@@ -50,6 +50,7 @@ impl Rooms {
         let question = Question::new(self, inquiry, policy.clone())?;
         let newcomer = question.visit(self, &self.identify.stranger(true, &policy));
         let stranger = question.visit(self, &self.identify.stranger(false, &policy));
+        let unvouched = asker::asker(self, &stranger, || "unvouched".to_owned());
         let mut askers = Vec::new();
         for known in self.identify.known(&policy) {
             let visit = question.visit(self, &known);
@@ -58,7 +59,12 @@ impl Rooms {
             asker.vouched_seconds = known.vouched_for.map(seconds);
             askers.push(asker);
         }
-        askers.retain(|asker| asker.vouched_seconds.is_some() || asker.kept.is_some());
+        // Of a token that ARM has not let in nothing is said but what differs from others of its kind.
+        let is_like_others = |asker: &Asker| {
+            let Asker { outcome, kept, fetch, .. } = asker;
+            *outcome == unvouched.outcome && kept.is_none() && fetch.is_none()
+        };
+        askers.retain(|asker| asker.vouched_seconds.is_some() || !is_like_others(asker));
         let order = |asker: &Asker| (asker.kept.is_none(), asker.caller.len(), asker.caller.clone());
         askers.sort_by_cached_key(order);
         let more_askers = askers.len().saturating_sub(MOST);
@@ -78,7 +84,7 @@ impl Rooms {
             askers,
             more_askers,
             newcomer: asker::asker(self, &newcomer, || "newcomer".to_owned()),
-            unvouched: asker::asker(self, &stranger, || "unvouched".to_owned()),
+            unvouched,
             guard: (way == Route::Write).then(|| guard::guard(self, about)),
             kept_at_path: kept_at_path(self, about, way),
             hints: words::hints(about, way),

@@ -24,7 +24,7 @@ pub struct Explanation {
     pub profile: Profile,
     /// The scopes that an answer to this read depends on, or that this write would count up.
     pub scopes: Vec<Scope>,
-    /// Every caller that is vouched for, or of which an answer to this question is kept.
+    /// Every caller that is vouched for, or of which more is to be said than of any unvouched asker.
     pub askers: Vec<Asker>,
     /// How many callers there are besides.
     pub more_askers: usize,

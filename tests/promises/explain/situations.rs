@@ -1,0 +1,1 @@
+//! One situation after another.
