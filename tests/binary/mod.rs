@@ -3,5 +3,6 @@
 
 mod admin;
 mod commands;
+mod explain;
 mod process;
 mod readme;

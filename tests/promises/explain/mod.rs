@@ -265,7 +265,7 @@ fn happened<'a>(request: &Request, line: &'a Value) -> (&'a str, &'a str) {
         ("", "hit", _) => ("hit", "fresh"),
         ("", "bypass", "discovery") => ("hit", "discovery"),
         ("", "" | "none", _) if text("intent") == "write" => ("sent", "write"),
-        ("", "" | "none", _) if request.method == "HEAD" => ("bypass", "no-rule"),
+        ("", "" | "none", _) if request.method != "GET" => ("bypass", "no-rule"),
         ("", cache, why) => (cache, why),
         other => panic!("{other:?}: {line}"),
     }
