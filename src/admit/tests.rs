@@ -730,3 +730,16 @@ fn seconds_are_never_too_few() {
     check(1_000_000_001, 2);
     check(59_100_000_000, 60);
 }
+
+#[tokio::test(start_paused = true)]
+async fn looking_at_calls_does_not_keep_what_is_known_of_their_class() {
+    let admit = admit_with(Settings { classes: 2, ..Settings::default() });
+    let known = |call: &Call| admit.books.ledger().learned.of(&call.class).count();
+    teach(&admit, &set("a"), "Microsoft.Compute/A;300").await;
+    teach(&admit, &list(), "Microsoft.Compute/B;300").await;
+    for _ in 0..10 {
+        assert_eq!(admit.look(&set("a"), payer(1)), Look::Enter);
+    }
+    teach(&admit, &put("a"), "Microsoft.Compute/C;300").await;
+    assert_eq!((known(&set("a")), known(&list())), (0, 1), "the class not called for longest was forgotten");
+}

@@ -38,7 +38,7 @@ fn it_says_what_would_be_done_and_why() {
     };
     check(
         &ask(&[]),
-        &["profile az", "any other caller that ARM lets in: miss (absent)", "0 answers are kept"],
+        &["profile az", "any other caller that ARM lets in: miss (absent)", "whatever query: 0 answers"],
     );
 
     let me = format!("\r\nauthorization: Bearer me\r\nuser-agent: {agent}");
@@ -48,7 +48,7 @@ fn it_says_what_would_be_done_and_why() {
         &[
             "caller-1, vouched for another 9 min: hit (fresh)",
             "smallest: profile",
-            "shown to 1 clients, this one among them",
+            "shown to 1 client, this one among them",
             "an answer depends on\n    all\n",
             "has not let in yet, or not lately: miss (unvouched)",
         ],

@@ -21,7 +21,7 @@ fn write(to: &mut String, explanation: &Explanation) -> fmt::Result {
         write_asker(to, asker)?;
     }
     if explanation.more_askers > 0 {
-        writeln!(to, "\nand {} callers besides", explanation.more_askers)?;
+        writeln!(to, "\nand {} besides", many(explanation.more_askers, "caller"))?;
     }
     if let Some(guard) = &explanation.guard {
         write_guard(to, guard, &explanation.profile.name)?;
@@ -29,8 +29,8 @@ fn write(to: &mut String, explanation: &Explanation) -> fmt::Result {
     write_scopes(to, &explanation.scopes)?;
     if let Some(kept) = &explanation.kept_at_path {
         let more = if kept.all { "" } else { " or more" };
-        let be = if kept.entries == 1 { "answer is" } else { "answers are" };
-        writeln!(to, "\n{}{more} {be} kept at this path, whoever asked, with whatever query", kept.entries)?;
+        let entries = many(kept.entries, "answer");
+        writeln!(to, "\nkept at this path, whoever asked, with whatever query: {entries}{more}")?;
     }
     for hint in &explanation.hints {
         writeln!(to, "\nnote: {hint}")?;
@@ -118,7 +118,7 @@ fn write_kept(to: &mut String, kept: &Kept) -> fmt::Result {
     write!(to, "    kept: {}, {} bytes, {} old, {use_of}", kept.status, kept.bytes, time(kept.age_seconds))?;
     writeln!(to, "; bounds: {}; smallest: {}", bounds.join(", "), kept.smallest_bound)?;
     let this = if kept.shown_to_this_client { ", this one among them" } else { "" };
-    writeln!(to, "    shown to {} clients{this}", kept.shown_to)?;
+    writeln!(to, "    shown to {}{this}", many(kept.shown_to, "client"))?;
     if let Some(shown) = &kept.if_shown {
         match (&shown.why, shown.ttl_seconds) {
             (Some(why), _) => writeln!(to, "    to a client that was shown it: not usable ({why})")?,
@@ -167,11 +167,11 @@ fn write_guard(to: &mut String, guard: &Guard, profile: &str) -> fmt::Result {
         }
         let left_out = client.count - client.versions.len().min(client.count);
         if left_out > 0 {
-            writeln!(to, "        and {left_out} versions besides")?;
+            writeln!(to, "        and {} besides", many(left_out, "version"))?;
         }
     }
     if guard.more_clients > 0 {
-        writeln!(to, "    and {} clients besides", guard.more_clients)?;
+        writeln!(to, "    and {} besides", many(guard.more_clients, "client"))?;
     }
     Ok(())
 }
@@ -196,9 +196,13 @@ fn said(condition: &Condition) -> String {
     let sends = match (condition.sends, &condition.etag) {
         (true, _) => ", sent",
         (false, Some(_)) => ", not sent",
-        (false, None) => "",
+        (false, None) => ": it goes out as it came",
     };
     format!("source {}{etag}{sends}", condition.source)
+}
+
+fn many(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
 fn until(until: &Until) -> String {

@@ -65,7 +65,7 @@ pub(super) fn asker(rooms: &Rooms, visit: &Visit, named: impl FnOnce() -> String
     if let (true, Some(cause)) = (outcome.calls(), refused) {
         (outcome, why) = (Outcome::Refused, cause);
     }
-    let because = words::because(outcome, why, way, kept.as_ref(), &gate);
+    let because = words::because(outcome, why, way, kept.as_ref(), &gate, visit.identity.is_vouched());
     Asker {
         caller: named(),
         standing: visit.identity.standing.as_str().to_owned(),

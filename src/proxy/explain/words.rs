@@ -14,6 +14,7 @@ pub(super) fn because(
     way: Route,
     kept: Option<&Kept>,
     gate: &Gate,
+    vouched: bool,
 ) -> String {
     if outcome == Outcome::Refused {
         let seconds = gate.opens.as_ref().map_or(0.0, |until| until.seconds);
@@ -22,9 +23,10 @@ pub(super) fn because(
     }
     match way {
         Route::Discovery => "it is answered from memory, before ARM is reachable".into(),
-        Route::Write => {
-            "a write is always sent; what it reaches is dropped before its answer is passed on".into()
+        Route::Write if vouched => {
+            "what it reaches is dropped when it is sent and when it is answered".into()
         }
+        Route::Write => "what it reaches is dropped when it is answered, unless with 401 or 403".into(),
         Route::Poll => "it asks for an operation: it is passed, and read for how far that has come".into(),
         Route::Pass(reason) => passed(reason).into(),
         Route::Read => read(outcome, why, kept),
@@ -55,7 +57,7 @@ fn read(outcome: Outcome, why: &'static str, kept: Option<&Kept>) -> String {
 fn missed(why: &'static str, kept: Option<&Kept>) -> String {
     match (why, kept) {
         ("unvouched", _) => {
-            "ARM has not let this token in yet, or not lately: what ARM answers to it is its answer".into()
+            "its token is to be judged by ARM; if that lets it in, the answer is kept for its caller".into()
         }
         ("written", Some(kept)) => {
             let moved: Vec<_> =

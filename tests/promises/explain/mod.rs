@@ -112,6 +112,10 @@ impl Stage {
         let script = arm.clone();
         let world =
             World::logging(Log::to(log.clone(), Format::Json).unwrap(), move |call| script.answer(call));
+        Self::of(world, arm, log).await
+    }
+
+    async fn of(world: World, arm: Scripted, log: Written) -> Self {
         let stage = Self { world, arm, log, requests: 0 };
         for (who, label) in [(0, "caller-1"), (2, "caller-2")] {
             stage.client(who).get(&address("SUB/resourceGroups")).await;

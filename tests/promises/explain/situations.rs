@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use armshield::policy::Policy;
+use armshield::proxy::Settings;
 use armshield::proxy::explain::{Kept, NotExplained};
 
 use super::*;
@@ -437,4 +439,37 @@ async fn many_callers_are_told_in_part_those_with_something_kept_first() {
     assert_eq!((explained.askers.len(), explained.more_askers), (64, 18));
     assert_eq!((&*explained.askers[0].caller, explained.askers[0].kept.is_some()), ("caller-2", true));
     assert_eq!(explained.askers[1].caller, "caller-1");
+}
+
+#[tokio::test(start_paused = true)]
+async fn explaining_does_not_keep_what_nobody_uses() {
+    /// Which of many answers are left in a small store, if meanwhile one is used, explained, or left alone.
+    async fn left(use_of: Option<bool>) -> Vec<usize> {
+        let arm = Scripted::default();
+        let script = arm.clone();
+        let small = |settings: &mut Settings| {
+            (settings.cache.bytes, settings.cache.entry_max) = (128 << 10, 32 << 10);
+        };
+        let world = World::with(Policy::default(), small, move |call| script.answer(call));
+        let stage = Stage::of(world, arm, Written::default()).await;
+        let vm = |n: usize| Request::get(0, &format!("CMP/virtualMachines/{n}"));
+        // Not by one caller, or its share would decide.
+        let by = |n: usize| stage.world.client(&format!("p{}", n % 9));
+        let clients: Vec<_> = (0..9).map(by).collect();
+        for n in 0..250 {
+            clients[n % 9].get(&vm(n).target).await;
+            let recent = n - n % 20;
+            match use_of {
+                Some(true) => drop(clients[recent % 9].get(&vm(recent).target).await),
+                Some(false) => drop(stage.explain(&vm(recent))),
+                None => {}
+            }
+        }
+        let kept = |n: &usize| stage.explain(&vm(*n)).kept_at_path.unwrap().entries > 0;
+        (0..250).filter(kept).collect()
+    }
+    let alone = left(None).await;
+    assert!(alone.len() > 20 && alone.len() < 200);
+    assert_ne!(left(Some(true)).await, alone, "use decides what is let go");
+    assert_eq!(left(Some(false)).await, alone);
 }
