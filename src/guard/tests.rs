@@ -187,3 +187,17 @@ async fn a_view_forgotten_for_space_is_told_from_one_that_showed_nothing() {
     let seen = guard.look(&path, &Policy::default().other);
     assert_eq!(seen, [Seen { client: 1, caller: 101, versions: None }]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_version_shown_more_than_once_counts_from_the_last_time() {
+    let guard = guard(1 << 20);
+    show(&guard, 1, 7, &document(ID, 3));
+    tokio::time::advance(Duration::from_secs(5)).await;
+    show(&guard, 1, 7, &document(ID, 4));
+    show(&guard, 1, 8, &document(ID, 3));
+    let path = ArmPath::parse(ID).unwrap();
+    let versions = guard.look(&path, &Policy::default().other).remove(0).versions.unwrap();
+    let told: Vec<_> = versions.iter().map(|one| (one.etag.as_str(), one.last, one.superseded)).collect();
+    let five = Moment::ZERO + Duration::from_secs(5);
+    assert_eq!(told, [("\"3\"", five, false), ("\"4\"", five, false)]);
+}

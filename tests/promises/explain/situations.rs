@@ -239,6 +239,12 @@ async fn modes_and_ways_are_told() {
     stage.switch(Mode::Shadow, Some("az"));
     assert_eq!(told(&stage.check(&read).await.0), ("miss", "shadow", "profile"));
     assert_eq!(stage.explain(&read).profile.mode, "shadow");
+    stage.arm().slow = Duration::from_secs(1);
+    let begun = stage.client(0).begin("GET", &address(VMS), "");
+    world::pass(Duration::from_millis(1)).await;
+    let apart = stage.check(&Request::get(0, VMS)).await.0;
+    assert_eq!((&*apart.outcome, apart.fetch.unwrap().joins), ("miss", false), "shadow mode merges nothing");
+    begun.await.unwrap();
     stage.switch(Mode::Pass, Some("az"));
     assert_eq!(told(&stage.check(&read).await.0), ("bypass", "pass", ""));
     assert!(stage.explain(&read).hints.iter().any(|hint| hint.contains("pass mode")));
@@ -377,6 +383,13 @@ async fn urls_of_arm_and_of_armshield_are_explained_and_others_are_not() {
     ] {
         assert_eq!(outcome(url.clone()), "hit", "{url}");
     }
+    // What is named in `Connection` would not come as far as being looked at.
+    let inquiry = format!("{}&header=Connection:range&header=Range:bytes%3D0-1", read.inquiry());
+    let explained = stage.world.proxy.rooms().explain(&Inquiry::read(&inquiry).unwrap()).unwrap();
+    assert_eq!((&*explained.route, &*explained.askers[0].outcome), ("read", "hit"));
+    let builder =
+        stage.client(0).request("GET", &path).header("connection", "range").header("range", "bytes=0-1");
+    assert!(stage.client(0).send(builder, "").await.unwrap().is_hit());
     // Regions answer for themselves.
     let regional = "eastus.management.azure.com";
     assert_eq!(outcome(format!("https://{regional}{path}")), "miss");
