@@ -84,6 +84,12 @@ impl Entry {
         shown.len() >= SHOWN || shown.contains(&client)
     }
 
+    /// How many clients are remembered as having been shown it; no more are told apart than so many.
+    #[must_use]
+    pub fn viewers(&self) -> usize {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
     /// Whether a change to something it shows is under way.
     #[must_use]
     pub fn in_progress(&self) -> bool {

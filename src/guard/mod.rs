@@ -4,6 +4,7 @@
 //! than one version was shown, nothing tells yet which one a body was built on, so nothing is sent and the
 //! case is reported.
 
+mod look;
 mod memory;
 mod report;
 
@@ -18,8 +19,9 @@ use http::{HeaderMap, HeaderValue, Method, header};
 use crate::arm::document::stated_etag;
 use crate::arm::{ArmPath, Document, ETag, api_version};
 use crate::clock::Clock;
-use crate::policy::GuardMode;
+use crate::policy::{GuardMode, Profile};
 
+pub use look::{Seen, Version};
 use memory::Memory;
 pub use memory::Question;
 pub use report::{Outcome, Report};
@@ -97,6 +99,17 @@ impl Choice {
     }
 }
 
+/// Who is being shown something.
+#[derive(Debug, Clone, Copy)]
+pub struct Viewer<'a> {
+    /// The client.
+    pub client: u128,
+    /// The caller it speaks for.
+    pub caller: u128,
+    /// What its kind of client tolerates.
+    pub profile: &'a Profile,
+}
+
 /// A write to a type whose rule asks for the guard. Debug output shows neither headers nor body.
 #[derive(Clone, Copy)]
 pub struct Write<'a> {
@@ -159,11 +172,12 @@ impl Guard {
     }
 
     /// Notes that a client is being shown a document as the answer to a question.
-    pub fn show(&self, client: u128, question: &Question<'_>, document: &Arc<Document>, window: Duration) {
-        let memory = self.memory(client);
+    pub fn show(&self, viewer: &Viewer<'_>, question: &Question<'_>, document: &Arc<Document>) {
+        let (memory, window) = (self.memory(viewer.client), viewer.profile.base_window);
         let (before, after) = {
             let mut memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
             let before = memory.bytes();
+            memory.belongs_to(viewer);
             memory.show(question, document, self.clock.now(), window);
             (before, memory.bytes())
         };

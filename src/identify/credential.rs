@@ -156,7 +156,7 @@ impl Credential {
         credential
     }
 
-    fn exact(key: &Key, token: Token, ignored: &[String]) -> Self {
+    pub(super) fn exact(key: &Key, token: Token, ignored: &[String]) -> Self {
         let bits = key.absorb(Purpose::Exact).bits(token.bits()).finish();
         Self {
             caller: exact_caller(key, token),

@@ -11,6 +11,7 @@ mod canonical;
 mod credential;
 mod digest;
 mod identity;
+mod known;
 mod lane;
 mod proof;
 mod refusals;
@@ -32,6 +33,7 @@ use quick_cache::sync::Cache;
 pub use credential::{IGNORABLE, Refused};
 pub use digest::{Application, Caller, Client, Principal, Token};
 pub use identity::{Identity, Peer, Standing};
+pub use known::Known;
 pub use lane::{Admitted, UnvouchedLane};
 pub use proof::vouches;
 pub use refusals::Rated;
@@ -44,7 +46,7 @@ use credential::{Credential, Presented};
 use digest::{Key, Purpose};
 use sole::Sole;
 use splits::Splits;
-use voucher::Vouchers;
+use voucher::{Epoch, Vouchers};
 
 /// What this room can be told.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,6 +88,15 @@ impl Default for Settings {
 #[derive(Debug, thiserror::Error)]
 #[error("the system has no random bytes to make a key of: {0}")]
 pub struct NoRandomness(#[from] getrandom::Error);
+
+/// A token with what it says and what ARM has said about it.
+#[derive(Debug, Clone)]
+struct Spoken {
+    token: Token,
+    credential: Arc<Credential>,
+    standing: Standing,
+    asked: Epoch,
+}
 
 /// Knows who asks.
 #[derive(Debug)]
@@ -143,8 +154,18 @@ impl Identify {
             false if self.vouchers.has(token) => Standing::Vouched,
             false => Standing::Unvouched,
         };
-        let ip = peer.ip.to_canonical();
         let agent = headers.get(USER_AGENT).map_or(&b""[..], |value| value.as_bytes());
+        let identity = self.met(Spoken { token, credential, standing, asked }, agent, peer, policy);
+        if Arc::ptr_eq(&identity.profile, &policy.other) && standing != Standing::Anonymous {
+            self.agents.count(&String::from_utf8_lossy(agent));
+        }
+        Ok(identity)
+    }
+
+    /// Who speaks, met with this User-Agent and over this connection. No effects.
+    fn met(&self, spoken: Spoken, agent: &[u8], peer: Peer, policy: &Policy) -> Identity {
+        let Spoken { token, credential, standing, asked } = spoken;
+        let ip = peer.ip.to_canonical();
         let proven_client = self.client(Purpose::Client, credential.application.bits(), agent, ip);
         let client = match standing {
             Standing::Vouched => proven_client,
@@ -152,11 +173,7 @@ impl Identify {
                 self.client(Purpose::UnprovenClient, token.bits(), agent, ip)
             }
         };
-        let agent = String::from_utf8_lossy(agent);
-        let profile = policy.profile(&agent).clone();
-        if Arc::ptr_eq(&profile, &policy.other) && standing != Standing::Anonymous {
-            self.agents.count(&agent);
-        }
+        let profile = policy.profile(&String::from_utf8_lossy(agent)).clone();
         let mut identity = Identity {
             token,
             caller: credential.caller,
@@ -173,7 +190,7 @@ impl Identify {
             asked,
         };
         identity.priority = self.priority(&identity);
-        Ok(identity)
+        identity
     }
 
     /// Vouches for the token of a call that ARM answered, if [`vouches`] says that the answer does, and gives

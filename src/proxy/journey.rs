@@ -3,18 +3,17 @@
 use std::sync::Arc;
 
 use http::request::Parts;
-use http::{Method, Request, Response, header};
+use http::{Method, Request, Response};
 
 use crate::body::Body;
-use crate::classify::Intent;
 use crate::identify::Peer;
 use crate::listen::Entrance;
-use crate::policy::Mode;
 use crate::upstream::hop;
 
 use super::account::{Away, finish, turned_away};
 use super::notes::Answered;
 use super::rooms::Rooms;
+use super::route::{Route, route};
 use super::visit::Visit;
 use super::{discovery, pass, poll, read, refuse, write};
 
@@ -58,21 +57,11 @@ fn welcome(rooms: &Rooms, mut head: Parts, entrance: &Entrance) -> Result<Visit,
 }
 
 async fn dispatch(rooms: &Arc<Rooms>, visit: &Arc<Visit>, body: Body) -> Answered {
-    match visit.asked.intent {
-        Intent::Discovery => discovery::answer(rooms, visit),
-        // A write drops what it made wrong in every mode: others may be in another one.
-        Intent::Write => write::write(rooms, visit, body).await,
-        Intent::Poll => poll::poll(rooms, visit, body).await,
-        _ if visit.method == Method::GET && visit.is_poll(rooms) => poll::poll(rooms, visit, body).await,
-        Intent::Pass => pass::pass(rooms, visit, body, "no-rule").await,
-        Intent::Read if visit.mode == Mode::Pass => pass::pass(rooms, visit, body, "pass").await,
-        // A part of an answer, or an answer to a body, is nothing to keep.
-        Intent::Read if visit.headers.contains_key(header::RANGE) => {
-            pass::pass(rooms, visit, body, "range").await
-        }
-        Intent::Read if !http_body::Body::is_end_stream(&body) => {
-            pass::pass(rooms, visit, body, "body").await
-        }
-        Intent::Read => read::read(rooms, visit).await,
+    match route(rooms, visit, !http_body::Body::is_end_stream(&body)) {
+        Route::Discovery => discovery::answer(rooms, visit),
+        Route::Write => write::write(rooms, visit, body).await,
+        Route::Poll => poll::poll(rooms, visit, body).await,
+        Route::Pass(reason) => pass::pass(rooms, visit, body, reason).await,
+        Route::Read => read::read(rooms, visit).await,
     }
 }

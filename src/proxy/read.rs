@@ -93,7 +93,7 @@ async fn again(
 }
 
 /// Among whom a visit shares its fetches: those ARM has not let in share with the very same token only.
-fn lane(visit: &Visit) -> Option<Token> {
+pub(super) fn lane(visit: &Visit) -> Option<Token> {
     (!visit.identity.is_vouched()).then_some(visit.identity.token)
 }
 
@@ -194,7 +194,7 @@ fn show(rooms: &Rooms, visit: &Visit, keyed: &Keyed, entry: &Entry, client: u128
     match (&parts.document, parts.status.as_u16()) {
         (Some(document), 200) => {
             let question = guard::Question { key: keyed.question.short(), path: &parts.path };
-            rooms.guard.show(client, &question, document, visit.profile().base_window);
+            rooms.guard.show(&visit.viewer(client), &question, document);
         }
         // Tokens that are not what they say are answered 401.
         (_, 404) if *shape == Shape::Point => {

@@ -10,6 +10,7 @@ use crate::arm::{Query, headers};
 use crate::body::Body;
 use crate::classify::{Asked, Intent};
 use crate::clock::Moment;
+use crate::guard::Viewer;
 use crate::identify::Identity;
 use crate::listen::{Dialled, Entrance};
 use crate::policy::{Links, Mode, Policy, Profile};
@@ -80,6 +81,11 @@ impl Visit {
     pub(super) fn client(&self, proven: bool) -> u128 {
         let identity = &self.identity;
         if proven { identity.claimed_client().bits() } else { identity.client.bits() }
+    }
+
+    /// The same as the guard knows it.
+    pub(super) fn viewer(&self, client: u128) -> Viewer<'_> {
+        Viewer { client, caller: self.identity.caller.bits(), profile: self.profile() }
     }
 
     /// Whether it asks for an operation: by the form of its path, or because some write's answer named this

@@ -4,5 +4,6 @@
 mod admin;
 mod commands;
 mod demo;
+mod explain;
 mod process;
 mod readme;

@@ -1,5 +1,6 @@
 mod callers;
 mod clients;
+mod known;
 mod sharing;
 mod standing;
 
