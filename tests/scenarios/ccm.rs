@@ -34,10 +34,6 @@ pub enum Release {
     WithoutEtags,
 }
 
-impl Release {
-    pub const BOTH: [Self; 2] = [Self::WithEtags, Self::WithoutEtags];
-}
-
 /// A place in a sync at which somebody else gets his turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Point {
