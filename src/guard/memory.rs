@@ -136,8 +136,15 @@ impl Memory {
     }
 
     /// The versions of a resource that may be the base of a write, each once. None where a question that
-    /// could have shown one was forgotten for space.
-    pub(super) fn versions(&self, path: &ArmPath, now: Moment, window: Duration) -> Vec<ETag> {
+    /// could have shown one was forgotten for space. A version of another life that has the number of the
+    /// present one is none: as a condition it would hold.
+    pub(super) fn versions(
+        &self,
+        path: &ArmPath,
+        now: Moment,
+        window: Duration,
+        present: Option<(&Life, &ETag)>,
+    ) -> Vec<ETag> {
         let forgotten = self.dropped.iter().any(|(question, at)| {
             now.since(*at) <= window
                 && ArmPath::parse(question).is_ok_and(|question| could_show(&question, path))
@@ -148,7 +155,8 @@ impl Memory {
         let ended = self.ended.get(path.as_str());
         let counts = |last: Moment, order: u64, listed: bool, etag: &ETag, life: &Life| {
             let alive = |ended: &Ended| order > ended.order && !(listed && ended.knows(etag, life));
-            ended.is_none_or(alive) && now.since(last) <= window
+            let namesake = present.is_some_and(|(now, number)| life.differs(now) && etag == number);
+            ended.is_none_or(alive) && !namesake && now.since(last) <= window
         };
         let latest = self.latest.values().filter_map(|shown| {
             let item = shown.document.item(path.as_str())?;

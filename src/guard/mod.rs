@@ -16,7 +16,7 @@ use dashmap::DashMap;
 use http::{HeaderMap, HeaderValue, Method, header};
 
 use crate::arm::document::stated_etag;
-use crate::arm::{ArmPath, Document, ETag, api_version};
+use crate::arm::{ArmPath, Document, ETag, Life, api_version};
 use crate::clock::Clock;
 use crate::policy::GuardMode;
 
@@ -56,7 +56,7 @@ pub enum Source {
     Evidence,
     /// Several were shown, and the body does not tell.
     Ambiguous,
-    /// None was shown, or none is remembered.
+    /// None was shown, none is remembered, or it was of another life that had the same number.
     None,
 }
 
@@ -116,6 +116,9 @@ pub struct Write<'a> {
     pub window: Duration,
     /// What the guard may do.
     pub mode: GuardMode,
+    /// The life of the resource and the version in it that armshield was last shown, if it knows them. Numbers
+    /// begin anew with every life, so a version of another life with this number would hold, and mean nothing.
+    pub present: Option<(&'a Life, &'a ETag)>,
 }
 
 impl fmt::Debug for Write<'_> {
@@ -216,7 +219,7 @@ impl Guard {
             return Vec::new();
         };
         let memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
-        memory.versions(write.path, self.clock.now(), write.window)
+        memory.versions(write.path, self.clock.now(), write.window, write.present)
     }
 
     /// Bytes taken and clients remembered.

@@ -30,6 +30,7 @@ fn choose(guard: &Guard, headers: &HeaderMap, body: &str, mode: GuardMode) -> Ch
         body: Some(body.as_bytes()),
         window: WINDOW,
         mode,
+        present: None,
     })
 }
 
@@ -78,6 +79,35 @@ async fn an_end_makes_the_next_put_a_create() {
     assert_eq!(chosen(&guard).0, Source::None);
     show(&guard, 1, 8, &document(ID, 1));
     assert_eq!(chosen(&guard), (Source::Seen, Some("\"1\"".into()), true));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_number_that_came_again_in_another_life_is_no_condition() {
+    let guard = guard(1 << 20);
+    let life = |mark: &str| Life { unique_id: Some(mark.into()), ..Life::default() };
+    let body = format!(r#"{{"id":"{ID}","etag":"\"3\"","properties":{{"uniqueId":"a"}}}}"#);
+    show(&guard, 1, 7, &Arc::new(Document::parse(body.as_bytes()).unwrap()));
+    let path = ArmPath::parse(ID).unwrap();
+    let check = |present: (Life, &str), source| {
+        let choice = guard.choose(&Write {
+            client: 1,
+            method: &Method::PUT,
+            path: &path,
+            api_version: Some("2025-04-01"),
+            headers: &HeaderMap::new(),
+            body: Some(b"{}"),
+            window: WINDOW,
+            mode: GuardMode::Enforce,
+            present: Some((&present.0, &present.1.into())),
+        });
+        assert_eq!(choice.source, source, "{present:?}");
+    };
+    check((life("a"), "\"3\""), Source::Seen);
+    check((life("a"), "\"4\""), Source::Seen);
+    check((Life::default(), "\"3\""), Source::Seen);
+    check((life("b"), "\"3\""), Source::None);
+    // Here the number tells, and ARM refuses it.
+    check((life("b"), "\"1\""), Source::Seen);
 }
 
 #[tokio::test(start_paused = true)]

@@ -111,6 +111,7 @@ async fn guarded(rooms: &Rooms, visit: &Visit, body: Body) -> Result<(Body, Opti
         // The client left before it had said what to write.
         Err(error) => return Err(Failed::Unread(error)),
     };
+    let present = rooms.scopes.present(path);
     let choice = rooms.guard.choose(&guard::Write {
         // A token that ARM has yet to let in changes nothing about whose write this is: if it is not who it
         // says, ARM refuses the write whatever its condition.
@@ -122,6 +123,7 @@ async fn guarded(rooms: &Rooms, visit: &Visit, body: Body) -> Result<(Body, Opti
         body: read.as_deref(),
         window: visit.profile().base_window,
         mode,
+        present: present.as_ref().map(|(life, etag)| (life, etag)),
     });
     Ok((body, Some(choice)))
 }

@@ -132,3 +132,36 @@ async fn a_set_made_anew_under_its_name_is_another_one() {
         all_see(&stage, &readers, &vm).await;
     }
 }
+
+/// Somebody who read the set in its former life, and was told of nothing since, writes what he made of it.
+async fn write_from_a_former_life(versions: u32) -> (Stage, String, Result<Value, Trouble>, String) {
+    let (stage, set, writer, _) = begin();
+    let other = Sdk::new(stage.client("other", CCM, 3), 5);
+    for _ in 1..versions {
+        stage.sim.touch(&set);
+    }
+    let mut model = writer.get(&at(&set)).await.unwrap().json();
+    model.as_object_mut().unwrap().remove("etag");
+    let mut stale = other.get(&at(&set)).await.unwrap().json();
+    stale.as_object_mut().unwrap().remove("etag");
+    writer.act("DELETE", &at(&set), None).await.unwrap();
+    model["tags"]["life"] = json!("second");
+    writer.put(&at(&set), &model, None).await.unwrap();
+    stale["tags"]["life"] = json!("first");
+    let written = other.put(&at(&set), &stale, None).await;
+    let said = other.diary().into_iter().find(|line| line.method == "PUT").unwrap().answer.guard().to_owned();
+    (stage, set, written, said)
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_built_on_a_former_life_is_refused_where_the_number_tells() {
+    let (stage, set, written, _) = write_from_a_former_life(3).await;
+    assert_eq!(written, Err(Trouble::Refused(412, "PreconditionFailed".into())));
+    assert_eq!(stage.sim.read(&set).unwrap()["tags"]["life"], "second");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_number_that_came_again_in_another_life_is_not_said_to_be_the_version_shown() {
+    let (_, _, _, said) = write_from_a_former_life(1).await;
+    assert_eq!(said, "source=none, result=unguarded");
+}
