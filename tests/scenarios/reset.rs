@@ -1,8 +1,13 @@
 //! A scale set or a VM is reset: reimaged, brought back to a former model, deleted and made anew.
 //!
 //! **Held to.** Reads follow each step at once, for everybody; a version from before is the condition of no write
-//! that was built after; a model that looks as it did two versions ago is not taken for that version, and a
-//! number that came again in another life is not taken for the former one.
+//! that was built after; a model that looks as it did two versions ago is not taken for that version. Compute
+//! counts each life from one: what was built on a former life is refused where the number differs, and where it
+//! came again the guard does not claim to have seen it.
+//!
+//! **Not promised.** A number that came again cannot be told from the former one by any condition of ARM's, so such
+//! a write is applied, as without armshield, and reported as unguarded. Where armshield was shown nothing of the
+//! new life, or the body itself names the number, it is sent as the condition it seems to be.
 
 use armshield::simulator::Options;
 use serde_json::{Value, json};
