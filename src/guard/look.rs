@@ -6,7 +6,7 @@ use crate::arm::{ArmPath, ETag};
 use crate::clock::Moment;
 use crate::policy::Profile;
 
-use super::Guard;
+use super::{Guard, Present};
 
 /// A version that may be the base of a write.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,12 +34,12 @@ pub struct Seen {
 impl Guard {
     /// What the clients of a profile were shown of a resource; who was shown nothing of it is left out.
     #[must_use]
-    pub fn look(&self, path: &ArmPath, profile: &Profile) -> Vec<Seen> {
+    pub fn look(&self, path: &ArmPath, profile: &Profile, present: Option<Present<'_>>) -> Vec<Seen> {
         let memories: Vec<_> = self.clients.iter().map(|memory| (*memory.key(), memory.clone())).collect();
         let now = self.clock.now();
         let seen = memories.into_iter().filter_map(|(client, memory)| {
             let memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
-            let versions = memory.candidates(path, now, profile.base_window);
+            let versions = memory.candidates(path, now, profile.base_window, present);
             let says =
                 memory.profile == profile.name && versions.as_ref().is_none_or(|some| !some.is_empty());
             says.then(|| Seen { client, caller: memory.caller, versions })

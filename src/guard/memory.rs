@@ -18,6 +18,9 @@ pub struct Question<'a> {
     pub path: &'a Arc<str>,
 }
 
+/// The life of a resource and the version in it that armshield was last shown.
+pub type Present<'a> = (&'a Life, &'a ETag);
+
 /// How many versions of a life that ended are remembered.
 const FORMER: usize = 16;
 /// Bytes that a superseded version takes with its id, roughly.
@@ -149,15 +152,28 @@ impl Memory {
     }
 
     /// The versions of a resource that may be the base of a write, each once. None where a question that
-    /// could have shown one was forgotten for space.
-    pub(super) fn versions(&self, path: &ArmPath, now: Moment, window: Duration) -> Vec<ETag> {
-        let candidates = self.candidates(path, now, window).unwrap_or_default();
+    /// could have shown one was forgotten for space. A version of another life that has the number of the
+    /// present one is none: as a condition it would hold.
+    pub(super) fn versions(
+        &self,
+        path: &ArmPath,
+        now: Moment,
+        window: Duration,
+        present: Option<Present<'_>>,
+    ) -> Vec<ETag> {
+        let candidates = self.candidates(path, now, window, present).unwrap_or_default();
         candidates.into_iter().map(|version| version.etag).collect()
     }
 
     /// The same, with when each was last shown, in the order of the tags; `None` where a question that could
     /// have shown one was forgotten.
-    pub(super) fn candidates(&self, path: &ArmPath, now: Moment, window: Duration) -> Option<Vec<Version>> {
+    pub(super) fn candidates(
+        &self,
+        path: &ArmPath,
+        now: Moment,
+        window: Duration,
+        present: Option<Present<'_>>,
+    ) -> Option<Vec<Version>> {
         let forgotten = self.dropped.iter().any(|(question, at)| {
             now.since(*at) <= window
                 && ArmPath::parse(question).is_ok_and(|question| could_show(&question, path))
@@ -168,7 +184,8 @@ impl Memory {
         let ended = self.ended.get(path.as_str());
         let counts = |last: Moment, order: u64, listed: bool, etag: &ETag, life: &Life| {
             let alive = |ended: &Ended| order > ended.order && !(listed && ended.knows(etag, life));
-            ended.is_none_or(alive) && now.since(last) <= window
+            let namesake = present.is_some_and(|(now, number)| life.differs(now) && etag == number);
+            ended.is_none_or(alive) && !namesake && now.since(last) <= window
         };
         let latest = self.latest.values().filter_map(|shown| {
             let item = shown.document.item(path.as_str())?;

@@ -23,7 +23,7 @@ use crate::policy::{GuardMode, Profile};
 
 pub use look::{Seen, Version};
 use memory::Memory;
-pub use memory::Question;
+pub use memory::{Present, Question};
 pub use report::{Outcome, Report};
 
 /// The first api-version of Microsoft.Compute whose models carry entity tags
@@ -58,7 +58,7 @@ pub enum Source {
     Evidence,
     /// Several were shown, and the body does not tell.
     Ambiguous,
-    /// None was shown, or none is remembered.
+    /// None was shown, none is remembered, or it was of another life that had the same number.
     None,
 }
 
@@ -129,6 +129,9 @@ pub struct Write<'a> {
     pub window: Duration,
     /// What the guard may do.
     pub mode: GuardMode,
+    /// The life of the resource and the version in it that armshield was last shown, if it knows them. Numbers
+    /// begin anew with every life, so a version of another life with this number would hold, and mean nothing.
+    pub present: Option<Present<'a>>,
 }
 
 impl fmt::Debug for Write<'_> {
@@ -230,7 +233,7 @@ impl Guard {
             return Vec::new();
         };
         let memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
-        memory.versions(write.path, self.clock.now(), write.window)
+        memory.versions(write.path, self.clock.now(), write.window, write.present)
     }
 
     /// Bytes taken and clients remembered.

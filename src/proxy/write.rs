@@ -124,6 +124,7 @@ pub(super) fn choose(
     client: u128,
     body: Option<&[u8]>,
 ) -> Choice {
+    let present = rooms.scopes.present(path);
     rooms.guard.choose(&guard::Write {
         client,
         method: &visit.method,
@@ -133,6 +134,7 @@ pub(super) fn choose(
         body,
         window: visit.profile().base_window,
         mode,
+        present: present.as_ref().map(|(life, etag)| (life, etag)),
     })
 }
 

@@ -67,6 +67,12 @@ impl Known {
         }
     }
 
+    /// The present life and the version in it; `None` if it ended or no version was shown.
+    pub(super) fn present(&self) -> Option<(Life, ETag)> {
+        let etag = self.etag.clone().filter(|_| self.ended.is_none())?;
+        Some((self.life.clone(), etag))
+    }
+
     /// What a sighting means; what it tells is taken over. `point`: it comes from a read of this resource.
     pub(super) fn meet(&mut self, item: &Item, sent: Sent, point: bool) -> Meaning {
         let later = sent > self.sent;

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use quick_cache::unsync::Cache;
 
-use crate::arm::{ArmPath, Document, Item, Shape};
+use crate::arm::{ArmPath, Document, ETag, Item, Life, Shape};
 use crate::classify::Scope;
 use crate::policy::Family;
 
@@ -154,6 +154,12 @@ impl Scopes {
             self.raise(&scopes, shown.sent, meaning);
         }
         if lag { Verdict::Lag } else { Verdict::Keep }
+    }
+
+    /// The life of a resource and the version in it that an accepted answer last showed, if that is remembered.
+    #[must_use]
+    pub fn present(&self, path: &ArmPath) -> Option<(Life, ETag)> {
+        self.0.news.index(|index| index.resources.peek(path.as_str()).and_then(Known::present))
     }
 
     /// A point read was answered 404.

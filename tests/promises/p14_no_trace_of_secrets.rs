@@ -267,6 +267,7 @@ async fn p14_dumps_show_no_secret() {
             body: Some(b"CANARY"),
             window: Duration::ZERO,
             mode: armshield::policy::GuardMode::Enforce,
+            present: None,
         },
     );
     let entry = Parts {

@@ -5,7 +5,8 @@
 //! (`azure_vmss_repo.go`); its VMs are written from their list, one after another, each with the whole network
 //! configuration (`azure_vmss.go`); since 1.32 bodies carry the ETag of the list and a policy makes `If-Match`
 //! of it (`pkg/azclient/policy/etag`); a write drops what is kept, well or badly; a sync that failed is tried
-//! again, from 5 s on, doubled (the service controller of `kubernetes/cloud-provider`).
+//! again, from 5 s on, doubled (the service controller of `kubernetes/cloud-provider`). Left out: Flexible sets,
+//! whose VMs join by their interfaces, and the two minutes for which it keeps what it reads of Network.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -17,13 +18,13 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::support::client::CCM;
-use crate::support::simulated::{COMPUTE, NETWORK};
+use crate::support::simulated::COMPUTE;
 use crate::support::world;
 
-use super::pools;
 use super::sdk::{Sdk, Trouble};
 use super::stage::Stage;
 use super::start::vms_of;
+use super::{network, pools};
 
 /// Which CCM it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,10 +33,6 @@ pub enum Release {
     WithEtags,
     /// Before: none does.
     WithoutEtags,
-}
-
-impl Release {
-    pub const BOTH: [Self; 2] = [Self::WithEtags, Self::WithoutEtags];
 }
 
 /// A place in a sync at which somebody else gets his turn.
@@ -58,15 +55,13 @@ pub type Doing = Pin<Box<dyn Future<Output = ()> + Send>>;
 type Kept = (Instant, Vec<Value>);
 
 const KEPT_COMPUTE: Duration = Duration::from_secs(600);
-const BALANCER: &str = "kubernetes";
-const GROUP: &str = "nodes-nsg";
 
 /// The cloud-controller-manager.
 pub struct Ccm {
     pub sdk: Sdk,
     release: Release,
     compute: String,
-    network: String,
+    pub(super) network: String,
     sets: Option<Kept>,
     vms: HashMap<String, Kept>,
     /// Somebody else's turn, taken once.
@@ -95,7 +90,7 @@ impl Ccm {
 
     /// The security group that a CCM expects.
     pub fn prepare(stage: &Stage) {
-        stage.sim.add_security_group(GROUP);
+        stage.sim.add_security_group(network::GROUP);
     }
 
     /// At that point of the next sync that comes there, somebody does this.
@@ -133,76 +128,20 @@ impl Ccm {
     }
 
     async fn ensure(&mut self, service: &str) -> Result<(), Trouble> {
-        let present = self.balancer().await?;
         self.ensure_address(service).await?;
-        let mut balancer = present.unwrap_or_else(|| {
-            json!({"location": "eastus2", "sku": {"name": "Standard"}, "properties": {
-                "frontendIPConfigurations": [], "backendAddressPools": [{"name": BALANCER}]}})
-        });
-        let address = self.address(service);
-        let frontends = balancer["properties"]["frontendIPConfigurations"].as_array_mut().unwrap();
-        if !frontends.iter().any(|own| own["name"] == service) {
-            frontends.push(json!({"name": service, "properties": {"publicIPAddress": {"id": address}}}));
-            self.write_network(&self.at("loadBalancers", BALANCER), &balancer).await?;
-        }
+        self.ensure_frontend(service).await?;
         self.ensure_pool(Some(&self.pool())).await?;
         self.ensure_rule(service, true).await
     }
 
     async fn ensure_gone(&mut self, service: &str) -> Result<(), Trouble> {
         self.ensure_rule(service, false).await?;
-        let target = self.at("loadBalancers", BALANCER);
-        if let Some(mut balancer) = self.balancer().await? {
-            let frontends = balancer["properties"]["frontendIPConfigurations"].as_array_mut().unwrap();
-            frontends.retain(|own| own["name"] != service);
-            if frontends.is_empty() {
-                // Nobody may be in the pool of a balancer that is deleted.
-                self.ensure_pool(None).await?;
-                self.sdk.act("DELETE", &target, None).await?;
-            } else {
-                self.write_network(&target, &balancer).await?;
-            }
+        if self.is_last_frontend(service).await? {
+            // Nobody may be in the pool of a balancer that is deleted.
+            self.ensure_pool(None).await?;
         }
-        self.sdk.act("DELETE", &format!("{}{NETWORK}", self.address(service)), None).await
-    }
-
-    /// The balancer, from a list that no cache of the CCM's own answers.
-    async fn balancer(&self) -> Result<Option<Value>, Trouble> {
-        let all = self.sdk.list(&format!("{}/loadBalancers{NETWORK}", self.network)).await?;
-        Ok(all.into_iter().find(|own| own["name"] == BALANCER))
-    }
-
-    async fn ensure_address(&self, service: &str) -> Result<(), Trouble> {
-        let all = self.sdk.list(&format!("{}/publicIPAddresses{NETWORK}", self.network)).await?;
-        if all.iter().any(|own| own["name"] == service) {
-            return Ok(());
-        }
-        let body = json!({"location": "eastus2", "sku": {"name": "Standard"}, "properties": {"publicIPAllocationMethod": "Static"}});
-        self.write_network(&format!("{}{NETWORK}", self.address(service)), &body).await
-    }
-
-    async fn ensure_rule(&self, service: &str, wanted: bool) -> Result<(), Trouble> {
-        let target = self.at("networkSecurityGroups", GROUP);
-        let mut group = self.sdk.get(&target).await?.json();
-        let rules = group["properties"]["securityRules"].as_array_mut().unwrap();
-        let there = rules.iter().any(|own| own["name"] == service);
-        if there == wanted {
-            return Ok(());
-        }
-        rules.retain(|own| own["name"] != service);
-        if wanted {
-            rules.push(
-                json!({"name": service, "properties": {"access": "Allow", "direction": "Inbound", "priority": 500}}),
-            );
-        }
-        self.write_network(&target, &group).await
-    }
-
-    /// Writes a whole resource of Network, and reads it again, as the CCM does.
-    async fn write_network(&self, target: &str, body: &Value) -> Result<(), Trouble> {
-        let condition = self.condition(body);
-        self.sdk.put(target, body, condition).await?;
-        self.sdk.get(target).await.map(drop)
+        self.drop_frontend(service).await?;
+        self.drop_address(service).await
     }
 
     /// Brings the model of every set, then every VM, into the pool, or out of all pools.
@@ -295,7 +234,7 @@ impl Ccm {
     }
 
     /// What the policy makes of the `etag` of a body.
-    fn condition<'a>(&self, body: &'a Value) -> Option<&'a str> {
+    pub(super) fn condition<'a>(&self, body: &'a Value) -> Option<&'a str> {
         body["etag"].as_str().filter(|_| self.release == Release::WithEtags)
     }
 
@@ -305,17 +244,5 @@ impl Ccm {
         {
             doing.await;
         }
-    }
-
-    fn at(&self, kind: &str, name: &str) -> String {
-        format!("{}/{kind}/{name}{NETWORK}", self.network)
-    }
-
-    fn address(&self, service: &str) -> String {
-        format!("{}/publicIPAddresses/{service}", self.network)
-    }
-
-    fn pool(&self) -> String {
-        format!("{}/loadBalancers/{BALANCER}/backendAddressPools/{BALANCER}", self.network)
     }
 }

@@ -31,10 +31,6 @@ pub enum Hand {
     Colleague,
 }
 
-impl Hand {
-    pub const BOTH: [Self; 2] = [Self::Outside, Self::Colleague];
-}
-
 impl Change {
     /// Makes it in a model.
     pub fn make(self, model: &mut Value) {

@@ -22,7 +22,9 @@ pub(super) fn guard(rooms: &Rooms, visit: &Visit) -> Guard {
             return Guard { applies: false, mode, because, clients: Vec::new(), more_clients: 0 };
         }
     };
-    let mut seen = rooms.guard.look(ruled.0, visit.profile());
+    let present = rooms.scopes.present(ruled.0);
+    let present = present.as_ref().map(|(life, etag)| (life, etag));
+    let mut seen = rooms.guard.look(ruled.0, visit.profile(), present);
     let more_clients = seen.len().saturating_sub(MOST);
     seen.truncate(MOST);
     let clients = seen.into_iter().map(|seen| client(rooms, visit, ruled, seen)).collect();
