@@ -9,8 +9,8 @@ pub(crate) const PLANTED: &str = "$planted";
 #[derive(Debug)]
 pub(crate) struct Fault {
     pub(crate) name: &'static str,
-    /// The promise it breaks, as the model names it.
-    pub(crate) promise: &'static str,
+    /// The promises it breaks, as the model names them: one of them is enough.
+    pub(crate) breaks: &'static [&'static str],
     /// What it means in production.
     pub(crate) means: &'static str,
     /// The tests of the model that have to catch it, each by itself.

@@ -5,7 +5,7 @@
 //! model fail and say its promise; a panic elsewhere, a run that takes too long or a build that fails is no catch.
 //! The copy with no fault awake has to pass, or it would prove nothing.
 //!
-//! To add a fault, add it to the list of its kind in `faults/`: a name, the promise, what it means in production,
+//! To add a fault, add it to the list of its kind in `faults/`: a name, the promises it breaks, what it means in production,
 //! who has to catch it, and one patch or several. `before` is text of the source that stands in its file exactly
 //! once; `after` takes its place and asks `$planted` whether the fault is awake. `cargo test --test planted NAME`
 //! plays one.
@@ -96,10 +96,11 @@ fn has_to_be_caught(fault: &Fault, test: &str) -> Result<(), Failed> {
 
 /// Whether a run has caught a fault, or why it has not.
 fn verdict(fault: &Fault, ran: &Ran) -> Result<(), String> {
+    let promises = fault.breaks.join(", ");
     match ran.ended {
-        Ended::Failed if names(&ran.said, fault.promise) => Ok(()),
-        Ended::Failed => Err(format!("tests failed, and none because of {}", fault.promise)),
-        Ended::Passed => Err(format!("the model does not see that {} is broken", fault.promise)),
+        Ended::Failed if fault.breaks.iter().any(|promise| names(&ran.said, promise)) => Ok(()),
+        Ended::Failed => Err(format!("tests failed, and none because of {promises}")),
+        Ended::Passed => Err(format!("the model does not see that it breaks {promises}")),
         Ended::Late => Err(format!("the run was killed after {:?}", model::LIMIT)),
         Ended::Broken => Err("the run did not come to its end".to_owned()),
     }

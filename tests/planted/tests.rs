@@ -30,7 +30,7 @@ pub(crate) fn all() -> Vec<Trial> {
 }
 
 const fn fault(patches: &'static [Patch]) -> Fault {
-    Fault { name: "f", promise: "P3", means: "", caught_by: &[], patches }
+    Fault { name: "f", breaks: &["P3", "P4"], means: "", caught_by: &[], patches }
 }
 
 const fn patch(before: &'static str, after: &'static str) -> Patch {
@@ -68,9 +68,10 @@ fn only_a_broken_promise_is_a_catch() {
         assert_eq!(said, expected.map_err(str::to_owned));
     };
     check(Ended::Failed, "step 3: P3, P4: a write was answered", Ok(()));
-    check(Ended::Failed, "p3_holds: P30, P13: no", Err("tests failed, and none because of P3"));
-    check(Ended::Failed, "index out of bounds", Err("tests failed, and none because of P3"));
-    check(Ended::Passed, "P3", Err("the model does not see that P3 is broken"));
+    check(Ended::Failed, "P4: asked for before", Ok(()));
+    check(Ended::Failed, "p3_holds: P30, P13: no", Err("tests failed, and none because of P3, P4"));
+    check(Ended::Failed, "index out of bounds", Err("tests failed, and none because of P3, P4"));
+    check(Ended::Passed, "P3", Err("the model does not see that it breaks P3, P4"));
     check(Ended::Late, "P3", Err("the run was killed after 60s"));
     check(Ended::Broken, "P3", Err("the run did not come to its end"));
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use armshield::clock::Moment;
 use serde_json::{Value, json};
 
-use super::people::{Token, closable};
+use super::people::Token;
 use super::places::{About, LISTS, MANY, Question, SET, THINGS, is_at_or_below};
 use super::records::{Call, Fault, Over, Plan, Records, Request, What, Write};
 use super::truth::{Long, Named, Shown, State, Truth};
@@ -29,7 +29,7 @@ pub struct Arm {
     /// Tokens that are good no more: of a caller, up to this generation.
     pub banned: BTreeSet<(usize, u32)>,
     /// Places where a caller has no rights.
-    pub closed: BTreeSet<(usize, usize)>,
+    pub closed: BTreeSet<(usize, String)>,
 }
 
 /// What an answer is, beside its status.
@@ -100,10 +100,8 @@ impl Arm {
         if token.forged || banned || expired {
             return plain(401, "InvalidAuthenticationToken");
         }
-        let closed = self
-            .closed
-            .iter()
-            .any(|(caller, place)| *caller == token.caller && is_at_or_below(path, &closable(*place)));
+        let closed =
+            self.closed.iter().any(|(caller, place)| *caller == token.caller && is_at_or_below(path, place));
         if closed {
             return plain(403, "AuthorizationFailed");
         }

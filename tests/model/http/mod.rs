@@ -1,12 +1,13 @@
 //! The promises over real HTTP in memory, however the requests of many clients, what ARM answers and what
 //! others do to ARM interleave; judged by a small reference that holds sets of allowed answers.
 //!
-//! `operations` are generated whole, `play` plays them, `arm` answers by what is so in `truth` and keeps
+//! `operations` are generated whole, `play` plays them, `meetings` those that chance would seldom bring about, `arm` answers by what is so in `truth` and keeps
 //! `records`, and `judge` reads them when all is over.
 
 mod arm;
 mod coverage;
 mod judge;
+mod meetings;
 mod operations;
 mod people;
 mod places;

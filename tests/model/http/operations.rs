@@ -122,6 +122,30 @@ pub enum Deed {
         question: usize,
         what: Forged,
     },
+    /// ARM refuses a client in the middle of its asking.
+    Refuse {
+        who: usize,
+        question: usize,
+        what: Refusal,
+    },
+    /// A question is asked, what it is about changes, another question shows that, and the first is asked again
+    /// before it was answered.
+    Overtake {
+        who: usize,
+        question: usize,
+        other: usize,
+    },
+}
+
+/// What ARM refuses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// Rights that the client had a moment ago.
+    Rights,
+    /// The same, and its token is one that ARM has yet to let in.
+    RightsToNewToken,
+    /// The client's former token, while it asks the same with its present one.
+    OldToken,
 }
 
 /// What is asked with a forged token.
@@ -254,14 +278,16 @@ fn read_plan() -> impl Strategy<Value = Plan> {
     (slow(), fault).prop_map(|(slow, fault)| Plan { slow, fault, applied: false, shows: true, long: None })
 }
 
-fn write_plan() -> impl Strategy<Value = Plan> {
+fn write_plan(theme: Theme) -> impl Strategy<Value = Plan> {
     let long = (
         select(vec![1003_u64, 2503, 6003]),
         select(vec![State::Succeeded, State::Succeeded, State::Failed, State::Canceled]),
         select(vec![Named::AsyncOperation, Named::AsyncOperation, Named::Location, Named::Nowhere]),
     );
     let long = long.prop_map(|(takes, ends, named)| Long { takes, ends, named });
-    (slow(), fault(), any::<bool>(), prop::bool::weighted(0.7), prop::option::weighted(0.4, long))
+    let lost = if theme == Theme::Versions { 1 } else { 0 };
+    let fault = prop_oneof![9 => fault(), lost => Just(Fault::Lost)];
+    (slow(), fault, any::<bool>(), prop::bool::weighted(0.7), prop::option::weighted(0.4, long))
         .prop_map(|(slow, fault, applied, shows, long)| Plan { slow, fault, applied, shows, long })
 }
 
@@ -324,7 +350,7 @@ fn deed(theme: Theme) -> BoxedStrategy<Deed> {
         plan,
     });
     let version = select(vec![0, 0, 0, 1, 2]);
-    let write = (number(), kind(theme), number(), version, basis(), write_plan(), leaves()).prop_map(
+    let write = (number(), kind(theme), number(), version, basis(), write_plan(theme), leaves()).prop_map(
         |(who, write, thing, version, basis, plan, leaves)| Deed::Write {
             who,
             write,
@@ -344,6 +370,14 @@ fn deed(theme: Theme) -> BoxedStrategy<Deed> {
         question,
         what,
     });
+    let refusal = select(vec![Refusal::Rights, Refusal::RightsToNewToken, Refusal::OldToken]);
+    let refuse =
+        (number(), number(), refusal).prop_map(|(who, question, what)| Deed::Refuse { who, question, what });
+    let overtake = (number(), number(), number()).prop_map(|(who, question, other)| Deed::Overtake {
+        who,
+        question,
+        other,
+    });
     let tokens = if theme == Theme::Tokens { 5 } else { 1 };
     prop_oneof![
         24 => read,
@@ -360,6 +394,8 @@ fn deed(theme: Theme) -> BoxedStrategy<Deed> {
         ],
         tokens => forge,
         tokens => imitate,
+        tokens => refuse,
+        1 => overtake,
     ]
     .boxed()
 }

@@ -8,7 +8,7 @@ use tokio::task::JoinHandle;
 use super::arm::{Arm, POLLS};
 use super::judge::knowledge;
 use super::operations::{Basis, Case, Deed, Forged, Which};
-use super::people::{CALLERS, PEOPLE, Token, peer};
+use super::people::{CALLERS, PEOPLE, Token, closable, peer};
 use super::places::{About, Question, SUBSCRIPTION, THINGS, VERSIONS};
 use super::records::{Fault, Fresh, Plan, Request, What, Write};
 use crate::support::client::Broken;
@@ -24,18 +24,18 @@ const PAGES: usize = 4;
 /// armshield, ARM, and the clients' present tokens. Clones are handles to the same.
 #[derive(Clone)]
 pub struct Play {
-    world: World,
+    pub(super) world: World,
     arm: Arc<Mutex<Arm>>,
     case: Arc<Case>,
-    generations: Arc<Mutex<[u32; CALLERS]>>,
+    pub(super) generations: Arc<Mutex<[u32; CALLERS]>>,
 }
 
 /// What a request is to be.
-struct Ask {
+pub(super) struct Ask {
     step: usize,
     who: usize,
     stranger: bool,
-    token: Token,
+    pub(super) token: Token,
     what: What,
     target: String,
     fresh: Fresh,
@@ -71,7 +71,7 @@ impl Play {
         self.arm
     }
 
-    fn arm(&self) -> MutexGuard<'_, Arm> {
+    pub(super) fn arm(&self) -> MutexGuard<'_, Arm> {
         self.arm.lock().unwrap()
     }
 
@@ -93,7 +93,7 @@ impl Play {
         }
     }
 
-    fn read(&self, step: usize, who: usize, question: Question, fresh: Fresh, plan: Plan) -> Ask {
+    pub(super) fn read(&self, step: usize, who: usize, question: Question, fresh: Fresh, plan: Plan) -> Ask {
         let (token, target) = (self.token(who), question.target());
         let (what, basis) = (What::Read(question), Basis::Nothing);
         Ask { step, who, stranger: false, token, what, target, fresh, basis, plan }
@@ -153,6 +153,13 @@ impl Play {
             Deed::Imitate { who, question, what } => {
                 vec![self.imitate(step, case.who(who), case.question(question), what)]
             }
+            Deed::Refuse { who, question, what } => {
+                vec![self.refuse(step, case.who(who), case.question(question), what)]
+            }
+            Deed::Overtake { who, question, other } => {
+                let questions = [case.question(question), case.question(other)];
+                vec![self.overtake(step, case.who(who), questions)]
+            }
             Deed::Change { .. }
             | Deed::Replace { .. }
             | Deed::Remove { .. }
@@ -186,7 +193,7 @@ impl Play {
                 arm.banned.insert((caller(who), generation));
             }
             Deed::Rights { who, place } => {
-                let rights = (caller(who), place);
+                let rights = (caller(who), closable(place));
                 if !arm.closed.remove(&rights) {
                     arm.closed.insert(rights);
                 }
@@ -224,7 +231,7 @@ impl Play {
     }
 
     /// Begins a request; it goes on in the background, and follows the pages of a list.
-    fn start(&self, ask: Ask, leaves: Option<u64>) -> JoinHandle<()> {
+    pub(super) fn start(&self, ask: Ask, leaves: Option<u64>) -> JoinHandle<()> {
         let play = self.clone();
         let mut id = self.note(&ask);
         tokio::spawn(async move {

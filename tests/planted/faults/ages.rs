@@ -8,7 +8,7 @@ const AGE: &str = "src/cache/age.rs";
 pub(crate) const FAULTS: &[Fault] = &[
     Fault {
         name: "profiles-age-ignored",
-        promise: "P5",
+        breaks: &["P5"],
         means: "the cloud-controller-manager deletes the Nodes of VMs that are not in a list of 30 s ago",
         caught_by: &[WHATEVER],
         patches: &[Patch {
@@ -19,14 +19,14 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "unsettled-ignored",
-        promise: "P5",
+        breaks: &["P5"],
         means: "while a change is under way its states stand still for a quarter of a minute",
         caught_by: &[WHATEVER],
         patches: &[Patch { file: AGE, before: "if unsettled {", after: "if unsettled && !$planted {" }],
     },
     Fault {
         name: "repeat-ignored",
-        promise: "P5",
+        breaks: &["P5"],
         means: "the autoscaler, which keeps a cache itself, asks for news and is given what it has",
         caught_by: &[WHATEVER],
         patches: &[Patch {
@@ -37,7 +37,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "no-cache-ignored",
-        promise: "P5",
+        breaks: &["P5"],
         means: "who asks for an answer of now is given one of a while ago",
         caught_by: &[WHATEVER],
         patches: &[
@@ -55,7 +55,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "join-without-a-bound-of-age",
-        promise: "P5",
+        breaks: &["P5"],
         means: "a read waits for the answer to a question that was sent half a minute ago",
         caught_by: &[WHATEVER],
         patches: &[Patch {

@@ -8,7 +8,7 @@ const LOOKUP: &str = "src/proxy/lookup.rs";
 pub(crate) const FAULTS: &[Fault] = &[
     Fault {
         name: "caller-not-in-the-key",
-        promise: "P2",
+        breaks: &["P2"],
         means: "one team reads another's subscription from memory",
         caught_by: &[TOKENS],
         patches: &[Patch {
@@ -19,7 +19,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "unvouched-hit",
-        promise: "P2",
+        breaks: &["P2"],
         means: "a forged token reads from memory what its real owner was shown",
         caught_by: &[TOKENS],
         patches: &[Patch {
@@ -30,7 +30,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "refused-token-stays-vouched",
-        promise: "P2",
+        breaks: &["P2"],
         means: "a token that ARM has refused goes on reading from memory",
         caught_by: &[TOKENS],
         patches: &[Patch {
@@ -42,7 +42,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "any-answer-vouches",
-        promise: "P2",
+        breaks: &["P2"],
         means: "a token that ARM has answered 403 or 404 reads from memory",
         caught_by: &[TOKENS],
         patches: &[Patch {
@@ -53,7 +53,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "forbidden-hides-nothing",
-        promise: "P2",
+        breaks: &["P2"],
         means: "who has lost its rights goes on reading from memory",
         caught_by: &[TOKENS],
         patches: &[Patch {
@@ -64,7 +64,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "refusal-shared-with-another-token",
-        promise: "P2",
+        breaks: &["P2"],
         means: "an expired token's 401 is given to who has a good one and asks at the same time",
         caught_by: &[TOKENS],
         patches: &[Patch {

@@ -6,7 +6,7 @@ use crate::fault::{Fault, Patch};
 pub(crate) const FAULTS: &[Fault] = &[
     Fault {
         name: "news-ignored",
-        promise: "P6",
+        breaks: &["P6"],
         means: "a list that shows a VM's new version is followed by a read of the VM that shows the old one",
         caught_by: &[VERSIONS],
         patches: &[Patch {
@@ -17,7 +17,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "absence-ignored",
-        promise: "P6",
+        breaks: &["P6"],
         means: "a VM that is not there any more is there again in the next list",
         caught_by: &[WHATEVER],
         patches: &[Patch {
@@ -28,7 +28,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "lag-stored",
-        promise: "P6",
+        breaks: &["P6"],
         means: "a list of ARM's that lags is repeated after it has caught up",
         caught_by: &[LAG],
         patches: &[Patch {
@@ -39,7 +39,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "join-of-a-fetch-from-before-news",
-        promise: "P6",
+        breaks: &["P6"],
         means: "a read joins one whose answer is older than what armshield has shown since it was sent",
         caught_by: &[VERSIONS],
         patches: &[Patch {

@@ -8,7 +8,7 @@ const GUARD: &str = "src/guard/mod.rs";
 pub(crate) const FAULTS: &[Fault] = &[
     Fault {
         name: "own-condition-replaced",
-        promise: "P7",
+        breaks: &["P7"],
         means: "a client says which version it has changed, and another one is overwritten",
         caught_by: &[VERSIONS],
         patches: &[Patch {
@@ -19,7 +19,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "deletes-guarded",
-        promise: "P7",
+        breaks: &["P7"],
         means: "a deletion fails because somebody else has changed what is to go",
         caught_by: &[VERSIONS],
         patches: &[Patch {
@@ -30,7 +30,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "own-write-forgets-what-was-shown",
-        promise: "P7",
+        breaks: &["P7"],
         means: "a body built before the client's own last write undoes what others changed in between",
         caught_by: &[VERSIONS],
         patches: &[Patch {
@@ -44,7 +44,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "newer-answer-forgets-what-was-shown",
-        promise: "P7",
+        breaks: &["P7"],
         means: "a body built on an older list undoes what others changed in between",
         caught_by: &[VERSIONS],
         patches: &[Patch {
@@ -57,7 +57,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "nobody-joins",
-        promise: "P9",
+        breaks: &["P9"],
         means: "a hundred nodes that ask the same at once cost a hundred calls",
         caught_by: &[WHATEVER],
         patches: &[Patch {

@@ -8,7 +8,7 @@ const FENCE: &str = "src/scopes/fence.rs";
 pub(crate) const FAULTS: &[Fault] = &[
     Fault {
         name: "no-bump-at-send",
-        promise: "P4",
+        breaks: &["P4"],
         means: "while a write is under way, answers from before it was sent go on being given",
         caught_by: &[VERSIONS],
         patches: &[Patch {
@@ -23,7 +23,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "no-bump-at-answer",
-        promise: "P4",
+        breaks: &["P4"],
         means: "a read that overtook a write is kept, and shown to who has seen the write succeed",
         caught_by: &[WHATEVER],
         patches: &[
@@ -46,7 +46,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "no-bump-at-refusal",
-        promise: "P4",
+        breaks: &["P4"],
         means: "after a 412 the next read is from before it, and the write is refused again",
         caught_by: &[VERSIONS],
         patches: &[Patch {
@@ -61,7 +61,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "no-bump-at-loss",
-        promise: "P4",
+        breaks: &["P4"],
         means: "a write whose answer was lost was applied, and reads go on showing what was before it",
         caught_by: &[VERSIONS],
         patches: &[
@@ -87,7 +87,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "no-bump-at-an-operations-end",
-        promise: "P4",
+        breaks: &["P4"],
         means: "a VM whose deletion was seen to end is still there for who reads",
         caught_by: &[WHATEVER],
         patches: &[Patch {
@@ -103,7 +103,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "collections-not-bumped",
-        promise: "P4",
+        breaks: &["P3", "P4", "P5"],
         means: "a VM that was deleted stays in the lists of its subscription",
         caught_by: &[WHATEVER],
         patches: &[Patch {
@@ -115,7 +115,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "parent-not-bumped",
-        promise: "P4",
+        breaks: &["P3", "P4", "P5"],
         means: "a set goes on being shown as it was before one of its VMs was written",
         caught_by: &[WHATEVER],
         patches: &[Patch {
@@ -131,7 +131,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "stamp-taken-at-the-answer",
-        promise: "P4",
+        breaks: &["P4"],
         means: "a read sent before a write and answered after it is kept as if it knew of the write",
         caught_by: &[WHATEVER],
         patches: &[Patch {
@@ -143,7 +143,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "join-of-a-fetch-from-before-a-write",
-        promise: "P4",
+        breaks: &["P4"],
         means: "who has seen a write succeed joins a read that was sent before it",
         caught_by: &[WHATEVER],
         patches: &[Patch {

@@ -114,6 +114,10 @@ impl Effect<'_> {
 
     /// How it reaches the answer to a question, if it does.
     pub fn reach(&self, question: Question) -> Option<Reach> {
+        self.reach_if(question, self.uniform)
+    }
+
+    fn reach_if(&self, question: Question, uniform: bool) -> Option<Reach> {
         let Some(thing) = self.write.thing() else { return Some(Reach::Wider) };
         let (about, written) = (question.about, &THINGS[thing]);
         if written.is_network() {
@@ -132,7 +136,7 @@ impl Effect<'_> {
             return Some(Reach::Near);
         }
         // A set that may be Flexible reaches the VMs of its group.
-        let siblings = in_group && !(written.root == SET && self.uniform);
+        let siblings = in_group && !(written.root == SET && uniform);
         siblings.then_some(Reach::Wider)
     }
 
@@ -140,7 +144,8 @@ impl Effect<'_> {
     pub fn may_reach(&self, question: Question) -> bool {
         let view = matches!(question.about, About::View(_));
         let compute = self.write.thing().is_some_and(|thing| !THINGS[thing].is_network());
-        self.reach(question).is_some() || (view && compute)
+        // What was once known of the set may have been forgotten with its life.
+        self.reach_if(question, false).is_some() || (view && compute)
     }
 
     /// Whether it leaves the answer to a question unsettled at that moment, by all accounts.

@@ -59,7 +59,9 @@ pub fn calls(case: &Case<'_>) -> Vec<String> {
 fn could_join(case: &Case<'_>, question: Question, request: &Request, call: &Call) -> bool {
     let first = case.arm.request_of(call);
     let sent = case.first_attempt(call);
-    sent <= request.begun
+    // Who had waited in vain asks for those alone who hold the same token.
+    sent == first.begun
+        && sent <= request.begun
         && call.at <= request.begun
         && request.begun < call.ended
         && !too_old(question, request, sent)
