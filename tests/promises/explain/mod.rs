@@ -287,8 +287,9 @@ fn check_condition(request: &Request, foretold: &Asker, answer: &Answer, call: &
     assert_eq!(own.is_some(), condition.source == "client", "{what}");
     let said = answer.guard();
     assert!(said.starts_with(&format!("source={}", condition.source)), "{said} {what}");
+    // Whom ARM does not let in is told no version that was shown to anybody.
     let etag = condition.etag.as_ref().map(|etag| format!(r#"etag="{}""#, etag.replace('"', r#"\""#)));
-    match etag {
+    match etag.filter(|_| condition.source == "client" || answer.status != 401) {
         Some(etag) => assert!(said.contains(&etag), "{said} {what}"),
         None => assert!(!said.contains("etag="), "{said} {what}"),
     }
