@@ -185,8 +185,7 @@ impl Stage {
             told => (told, foretold.why.as_str()) == (outcome, why),
         };
         assert!(same, "{outcome} {why}: {what}");
-        if foretold.outcome == "hit" && foretold.kept.is_some() {
-            let kept = foretold.kept.as_ref().unwrap();
+        if let (true, Some(kept)) = (foretold.outcome == "hit", &foretold.kept) {
             let ttl = format!("armshield; hit; ttl={:.0}", kept.ttl_seconds.unwrap().floor());
             assert_eq!(answer.cache(), ttl, "{what}");
             assert_eq!(answer.header("age"), Some(&*format!("{:.0}", kept.age_seconds.floor())), "{what}");
