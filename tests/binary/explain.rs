@@ -94,7 +94,7 @@ fn it_is_clear_where_nothing_can_be_explained() {
     check(&["/a", "--admin", &admin, "-H", "Authorization: Bearer secret"], 64, "wants to see no token");
     check(&["/a", "--admin", &admin, "--peer", "nobody"], 64, "is no IP address");
     // The port of clients is no door, and ARM's answers are no explanation.
-    check(&["/a", "--admin", &running.address.to_string()], 1, "");
+    check(&["/a", "--admin", &running.address.to_string()], 1, "is no admin port");
 
     let token = state.path().join("admin-token");
     let written = std::fs::read_to_string(&token).unwrap();

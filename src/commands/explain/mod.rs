@@ -108,8 +108,12 @@ fn explained(configuration: &Configuration, wanted: &Wanted) -> Result<String, F
     let ask = |target: &str, fields: &str| {
         door::get(door, target, fields, PATIENCE, LONGEST).map_err(|error| Failure::Silent(door, error))
     };
-    // First whether it runs: where it does not, there may be no token either.
-    ask("/healthz", "")?;
+    // First whether it runs: where it does not, there may be no token either, and whoever else listens
+    // there is not to see it.
+    let health = ask("/healthz", "")?;
+    if (health.status, &*health.body) != (200, "ok\n") {
+        return Err(Failure::Other(door, "that is no admin port (--admin, --config)".into()));
+    }
     let fields = match admin.open {
         true => String::new(),
         false => format!("Authorization: {}\r\n", Token::read(&admin.token)?.shown()),

@@ -2,12 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
 use percent_encoding::percent_decode_str;
-
-/// The longest URL that is taken, in bytes, as of any request (see `upstream` and hyper's own 64 KiB).
-const LONGEST: usize = 60_000;
 
 /// What somebody wants to have explained. Debug output shows neither query nor headers.
 #[derive(Clone)]
@@ -156,9 +152,6 @@ fn url_of(url: &str) -> Result<(Uri, Option<String>), NotExplained> {
     if url.is_empty() {
         return Err(NotExplained::NoUrl);
     }
-    if url.len() > LONGEST {
-        return Err(NotExplained::Url("it is too long".into()));
-    }
     let (path, host) = match url.split_once("://") {
         // In a query it is no scheme.
         Some((scheme, rest)) if !scheme.contains(['/', '?', '#']) => {
@@ -181,10 +174,9 @@ fn url_of(url: &str) -> Result<(Uri, Option<String>), NotExplained> {
         return Err(NotExplained::LooksLikeHost(short(first)));
     }
     let slash = if path.starts_with('/') { "" } else { "/" };
-    let target: PathAndQuery = format!("{slash}{path}")
-        .parse()
-        .map_err(|error: http::uri::InvalidUri| NotExplained::Url(error.to_string()))?;
-    Ok((target.into(), host.map(str::to_owned)))
+    let target = format!("{slash}{path}").parse::<Uri>();
+    let target = target.map_err(|error| NotExplained::Url(error.to_string()))?;
+    Ok((target, host.map(str::to_owned)))
 }
 
 /// The beginning of what somebody wrote, printable.
@@ -250,6 +242,11 @@ mod tests {
         check("url=/a&peer=nobody", NotExplained::Peer("nobody".into()));
         assert!(matches!(Inquiry::read("url=/a%20b"), Err(NotExplained::Url(_))));
         assert!(matches!(Inquiry::read("url=/a%00"), Err(NotExplained::Url(_))));
+        for length in [65_533, 65_534, 65_535, 65_536, 200_000] {
+            let read = Inquiry::read(&format!("url=/{}", "a".repeat(length - 1)));
+            assert_eq!(read.is_ok(), length <= 65_534, "{length}");
+            let _ = Inquiry::read(&format!("url=/{}?b", "a".repeat(length - 1)));
+        }
     }
 
     #[test]

@@ -59,12 +59,10 @@ impl Rooms {
             asker.vouched_seconds = known.vouched_for.map(seconds);
             askers.push(asker);
         }
-        // Of a token that ARM has not let in nothing is said but what differs from others of its kind.
-        let is_like_others = |asker: &Asker| {
-            let Asker { outcome, kept, fetch, .. } = asker;
-            *outcome == unvouched.outcome && kept.is_none() && fetch.is_none()
-        };
-        askers.retain(|asker| asker.vouched_seconds.is_some() || !is_like_others(asker));
+        // Of a caller that ARM has not let in nothing is said but what differs from others of its kind.
+        let differs =
+            |asker: &Asker| Asker { caller: unvouched.caller.clone(), ..asker.clone() } != unvouched;
+        askers.retain(differs);
         let order = |asker: &Asker| (asker.kept.is_none(), asker.caller.len(), asker.caller.clone());
         askers.sort_by_cached_key(order);
         let more_askers = askers.len().saturating_sub(MOST);

@@ -185,8 +185,7 @@ impl Stage {
             told => (told, foretold.why.as_str()) == (outcome, why),
         };
         assert!(same, "{outcome} {why}: {what}");
-        if foretold.outcome == "hit" && foretold.kept.is_some() {
-            let kept = foretold.kept.as_ref().unwrap();
+        if let (true, Some(kept)) = (foretold.outcome == "hit", &foretold.kept) {
             let ttl = format!("armshield; hit; ttl={:.0}", kept.ttl_seconds.unwrap().floor());
             assert_eq!(answer.cache(), ttl, "{what}");
             assert_eq!(answer.header("age"), Some(&*format!("{:.0}", kept.age_seconds.floor())), "{what}");
@@ -287,8 +286,9 @@ fn check_condition(request: &Request, foretold: &Asker, answer: &Answer, call: &
     assert_eq!(own.is_some(), condition.source == "client", "{what}");
     let said = answer.guard();
     assert!(said.starts_with(&format!("source={}", condition.source)), "{said} {what}");
+    // Whom ARM does not let in is told no version that was shown to anybody.
     let etag = condition.etag.as_ref().map(|etag| format!(r#"etag="{}""#, etag.replace('"', r#"\""#)));
-    match etag {
+    match etag.filter(|_| condition.source == "client" || answer.status != 401) {
         Some(etag) => assert!(said.contains(&etag), "{said} {what}"),
         None => assert!(!said.contains("etag="), "{said} {what}"),
     }

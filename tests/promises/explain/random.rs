@@ -167,7 +167,7 @@ fn in_paused_time<T>(work: impl Future<Output = T>) -> T {
 
 fn config() -> ProptestConfig {
     let failures = FileFailurePersistence::Direct("tests/promises/explain/random.regressions");
-    ProptestConfig { cases: 40, failure_persistence: Some(Box::new(failures)), ..ProptestConfig::default() }
+    ProptestConfig { cases: 24, failure_persistence: Some(Box::new(failures)), ..ProptestConfig::default() }
 }
 
 proptest! {

@@ -486,3 +486,15 @@ async fn explaining_does_not_keep_what_nobody_uses() {
     assert_ne!(left(Some(true)).await, alone, "use decides what is let go");
     assert_eq!(left(Some(false)).await, alone);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_caller_whose_voucher_lapsed_is_told_where_it_differs_from_strangers() {
+    let mut stage = Stage::new().await;
+    stage.check(&Request::get(2, VMS)).await;
+    world::pass(Duration::from_secs(601)).await;
+    assert_eq!(stage.explain(&Request::get(2, VM)).askers, []);
+    let told = stage.explain(&Request::of(2, "PUT", VM)).askers;
+    assert_eq!((&*told[0].caller, &*told[0].standing), ("caller-2", "unvouched"));
+    assert_eq!(told[0].condition.as_ref().unwrap().source, "seen");
+    stage.check(&Request::of(2, "PUT", VM)).await;
+}
