@@ -10,10 +10,11 @@ use http::Method;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::super::caller::{Caller, Meant, Outcome, Write};
+use super::super::caller::Caller;
 use super::super::lost::Field;
 use super::super::scale::seconds;
 use super::super::stage::Places;
+use super::super::writing::{Meant, Outcome, Write};
 use super::{COMPUTE, at, is_named, text};
 
 /// Nodes that come or go at once.

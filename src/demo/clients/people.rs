@@ -12,12 +12,13 @@ use std::time::Duration;
 use http::Method;
 use serde_json::{Value, json};
 
-use super::super::caller::{Caller, Meant, Outcome, Write};
+use super::super::caller::Caller;
 use super::super::lost::Field;
 use super::super::random::Random;
 use super::super::scale::{millis, seconds};
 use super::super::stage::Places;
 use super::super::who::Who;
+use super::super::writing::{Meant, Outcome, Write};
 use super::{at, beginning, joined, joins_in};
 
 /// The api-version of the CLI's Compute module.
