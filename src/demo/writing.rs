@@ -48,19 +48,33 @@ pub(super) struct Write<'a> {
 }
 
 impl Caller {
-    /// Writes, and follows what that began to its end, as the SDKs do: polls, then a last GET after a PUT.
+    /// Writes, and follows what that began to its end.
     pub(super) async fn write(&self, write: Write<'_>) -> Outcome {
-        let Write { method, target, body, condition, meant, poll } = write;
-        let answer = self.ask(method.clone(), target, body.as_ref(), condition).await;
+        match self.begin(&write).await {
+            Ok(accepted) => self.finish(write, accepted).await,
+            Err(outcome) => outcome,
+        }
+    }
+
+    /// Sends a write; its answer, if it was accepted.
+    pub(super) async fn begin(&self, write: &Write<'_>) -> Result<Answer, Outcome> {
+        let Write { method, target, body, condition, .. } = write;
+        let answer = self.ask(method.clone(), target, body.as_ref(), *condition).await;
         match answer.status {
             Some(200..300) => {}
-            Some(412) => return Outcome::Conflict,
-            _ => return Outcome::Refused,
+            Some(412) => return Err(Outcome::Conflict),
+            _ => return Err(Outcome::Refused),
         }
-        if method == Method::DELETE {
+        if *method == Method::DELETE {
             self.witness(|witness, now| witness.deleted(path_of(target), now));
         }
-        let ended = self.follow(&answer, poll).await;
+        Ok(answer)
+    }
+
+    /// Follows what an accepted write began to its end, as the SDKs do: polls, then a last GET after a PUT.
+    pub(super) async fn finish(&self, write: Write<'_>, accepted: Answer) -> Outcome {
+        let Write { method, target, meant, poll, .. } = write;
+        let ended = self.follow(&accepted, poll).await;
         let last = match (ended, &method) {
             (true, &Method::PUT) => self.get(target).await,
             (true, _) => Some(Value::Null),

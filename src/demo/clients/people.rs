@@ -115,8 +115,12 @@ async fn update(
         meant,
         poll: seconds(10),
     };
-    if let Outcome::Done(_) = person.write(write).await {
-        person.done();
+    if let Ok(accepted) = person.begin(&write).await {
+        // Has it been taken? People look at once.
+        person.get(&target).await;
+        if let Outcome::Done(_) = person.finish(write, accepted).await {
+            person.done();
+        }
     }
     true
 }
