@@ -1,4 +1,4 @@
-//! A client at work: asks, waits when told to, follows what its writes began, and writes everything down.
+//! A client at work: asks, waits when told to, and writes everything down.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -10,45 +10,10 @@ use serde_json::Value;
 use tokio::time::{Instant, sleep_until};
 
 use super::book::{Book, Exchange, Said};
-use super::lost::{Change, Field};
-use super::scale::seconds;
+use super::span::Span;
 use super::who::Who;
 use super::wire::{Road, Wire};
 use super::witness::Witness;
-
-/// How long after the end of a phase what is under way may be brought to its end.
-const GRACE: Duration = seconds(40);
-
-/// When a phase began and ends.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Span {
-    pub(super) began: Instant,
-    pub(super) until: Instant,
-}
-
-impl Span {
-    /// A phase that begins now.
-    pub(super) fn of(length: Duration) -> Self {
-        let began = Instant::now();
-        Self { began, until: began + length }
-    }
-
-    /// Whether it is over.
-    pub(super) fn is_over(self) -> bool {
-        Instant::now() >= self.until
-    }
-
-    /// Waits until so long after the beginning, at most to the end; whether there is time left.
-    pub(super) async fn reach(self, after: Duration) -> bool {
-        sleep_until((self.began + after).min(self.until)).await;
-        !self.is_over()
-    }
-
-    /// Waits for so long, at most to the end; whether there is time left.
-    pub(super) async fn rest(self, time: Duration) -> bool {
-        self.reach(self.began.elapsed() + time).await
-    }
-}
 
 /// What a request came to.
 #[derive(Debug)]
@@ -73,43 +38,9 @@ impl Answer {
         self.is_good().then_some(self.body)
     }
 
-    fn header(&self, name: &str) -> Option<&str> {
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).and_then(|value| value.to_str().ok())
     }
-}
-
-/// How a write ended.
-#[derive(Debug)]
-pub(super) enum Outcome {
-    /// Accepted, and what it began ended well; what a last GET showed.
-    Done(Value),
-    /// ARM says that the resource is not the one the write was built on.
-    Conflict,
-    /// Accepted, and what it began failed or was not seen to end.
-    Failed,
-    /// Refused otherwise, or not answered.
-    Refused,
-}
-
-/// What a write is to change, for the record.
-#[derive(Debug)]
-pub(super) struct Meant<'a> {
-    pub(super) field: Field,
-    /// What the write was built from.
-    pub(super) from: &'a Value,
-    pub(super) wrote: Option<String>,
-}
-
-/// A write.
-#[derive(Debug)]
-pub(super) struct Write<'a> {
-    pub(super) method: Method,
-    pub(super) target: &'a str,
-    pub(super) body: Option<Value>,
-    pub(super) condition: Option<&'a str>,
-    pub(super) meant: Option<Meant<'a>>,
-    /// How often it is asked whether the operation has ended.
-    pub(super) poll: Duration,
 }
 
 #[derive(Debug)]
@@ -136,6 +67,10 @@ impl Caller {
         Self(Arc::new(Inner { who, token, wire, span, book, witness: Mutex::default() }))
     }
 
+    pub(super) fn who(&self) -> Who {
+        self.0.who
+    }
+
     pub(super) fn span(&self) -> Span {
         self.0.span
     }
@@ -144,7 +79,7 @@ impl Caller {
         self.0.span.began.elapsed()
     }
 
-    fn book(&self) -> MutexGuard<'_, Book> {
+    pub(super) fn book(&self) -> MutexGuard<'_, Book> {
         lock(&self.0.book)
     }
 
@@ -172,7 +107,7 @@ impl Caller {
     }
 
     /// Asks, and asks again after `Retry-After` when told to wait.
-    async fn ask(
+    pub(super) async fn ask(
         &self,
         method: Method,
         target: &str,
@@ -278,86 +213,5 @@ impl Caller {
             }
             _ => 0,
         }
-    }
-
-    /// Writes, and follows what that began to its end, as the SDKs do: polls, then a last GET after a PUT.
-    pub(super) async fn write(&self, write: Write<'_>) -> Outcome {
-        let Write { method, target, body, condition, meant, poll } = write;
-        let answer = self.ask(method.clone(), target, body.as_ref(), condition).await;
-        match answer.status {
-            Some(200..300) => {}
-            Some(412) => return Outcome::Conflict,
-            _ => return Outcome::Refused,
-        }
-        if method == Method::DELETE {
-            self.witness(|witness, now| witness.deleted(path_of(target), now));
-        }
-        let ended = self.follow(&answer, poll).await;
-        let last = match (ended, &method) {
-            (true, &Method::PUT) => self.get(target).await,
-            (true, _) => Some(Value::Null),
-            (false, _) => None,
-        };
-        if let Some(meant) = meant {
-            self.changed(path_of(target), meant, ended);
-        }
-        last.map_or(Outcome::Failed, Outcome::Done)
-    }
-
-    /// A change was accepted; `acknowledged` says whether it is also known to be done.
-    pub(super) fn changed(&self, resource: &str, meant: Meant<'_>, acknowledged: bool) {
-        let Meant { field, from, wrote } = meant;
-        let (writer, saw) = (self.0.who.as_str(), field.of(from));
-        let change = Change { writer, resource: resource.to_owned(), field, saw, wrote, acknowledged };
-        self.book().changes.push(change);
-    }
-
-    /// Polls until an operation ends; whether it ended well.
-    async fn follow(&self, begun: &Answer, pace: Duration) -> bool {
-        let link = begun.header("azure-asyncoperation").or_else(|| begun.header("location"));
-        // No link: it is over.
-        let Some(target) = link.map(|link| target_of(link).to_owned()) else { return true };
-        while Instant::now() < self.0.span.until + GRACE {
-            sleep_until(Instant::now() + pace).await;
-            let answer = self.ask(Method::GET, &target, None, None).await;
-            match (answer.status, answer.body["status"].as_str()) {
-                (Some(200), Some("Succeeded")) | (Some(200 | 204), None) => return true,
-                (Some(200), Some("InProgress")) | (Some(202 | 429), _) => {}
-                _ => return false,
-            }
-        }
-        false
-    }
-}
-
-/// The path of a target.
-fn path_of(target: &str) -> &str {
-    target.split('?').next().unwrap_or("")
-}
-
-/// Path and query of an absolute link.
-fn target_of(link: &str) -> &str {
-    let rest = link.split_once("://").map_or(link, |(_, rest)| rest);
-    rest.find('/').map_or("/", |at| &rest[at..])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn links_are_followed_on_the_own_connection() {
-        assert_eq!(target_of("http://127.0.0.1:7788/subscriptions/s?a=b"), "/subscriptions/s?a=b");
-        assert_eq!(target_of("https://management.azure.com/x"), "/x");
-        assert_eq!(path_of("/x/y?api-version=1"), "/x/y");
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_span_lets_nobody_wait_beyond_its_end() {
-        let span = Span::of(Duration::from_secs(10));
-        assert!(span.reach(Duration::from_secs(4)).await);
-        assert!(span.rest(Duration::from_secs(4)).await);
-        assert!(!span.rest(Duration::from_secs(4)).await);
-        assert_eq!(span.began.elapsed(), Duration::from_secs(10));
     }
 }

@@ -20,6 +20,7 @@ mod phase;
 mod random;
 mod scale;
 mod screen;
+mod span;
 mod stage;
 mod table;
 #[cfg(test)]
@@ -28,6 +29,7 @@ mod who;
 mod wire;
 mod witness;
 mod words;
+mod writing;
 
 use std::error::Error;
 use std::io::Write;

@@ -7,9 +7,10 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
 use super::book::Book;
-use super::caller::{Caller, Span};
+use super::caller::Caller;
 use super::clients;
 use super::figures::Figures;
+use super::span::Span;
 use super::stage::{Plan, Stage};
 use super::wire::Road;
 

@@ -98,7 +98,7 @@ fn ratio(direct: u128, through: u128) -> Option<String> {
         (_, 0) => Some("none".to_owned()),
         _ if from / to >= 1.05 => Some(format!("÷ {:.1}", from / to)),
         _ if to / from >= 1.05 => Some(format!("× {:.1}", to / from)),
-        _ => Some("same".to_owned()),
+        _ => Some("≈ 1".to_owned()),
     }
 }
 

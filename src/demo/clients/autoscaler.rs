@@ -10,10 +10,11 @@ use http::Method;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::super::caller::{Caller, Meant, Outcome, Write};
+use super::super::caller::Caller;
 use super::super::lost::Field;
 use super::super::scale::seconds;
 use super::super::stage::Places;
+use super::super::writing::{Meant, Outcome, Write};
 use super::{COMPUTE, at, is_named, text};
 
 /// Nodes that come or go at once.
@@ -101,10 +102,13 @@ impl Autoscaler {
             meant: Some(meant),
             poll,
         };
-        let Outcome::Done(_) = self.caller.write(write).await else { return None };
+        let accepted = self.caller.begin(&write).await.ok()?;
         let least = before.len() + STEP;
         self.caller.witness(|witness, now| witness.grown(&Self::list_of(&set), least, now));
-        let after = self.members(&set).await?;
+        // What it had cached is dropped with the write, and asked for at once.
+        let after = self.members(&set).await;
+        let Outcome::Done(_) = self.caller.finish(write, accepted).await else { return None };
+        let after = after?;
         let number = |vm: &Value| text(&vm["instanceId"]).to_owned();
         let known: Vec<_> = before.iter().map(number).collect();
         self.own = after.iter().map(number).filter(|number| !known.contains(number)).collect();
@@ -122,13 +126,18 @@ impl Autoscaler {
         let (body, poll) = (Some(json!({"instanceIds": own})), seconds(10));
         self.caller.witness(|witness, now| witness.grown(&Self::list_of(&set), 0, now));
         let write = Write { method: Method::POST, target: &target, body, condition: None, meant: None, poll };
-        let Outcome::Done(_) = self.caller.write(write).await else { return None };
-        self.caller.changed(&set, meant, true);
+        let accepted = self.caller.begin(&write).await.ok()?;
         self.caller.witness(|witness, now| {
             for number in &own {
                 witness.deleted(&format!("{}/{number}", Self::list_of(&set)), now);
             }
         });
+        self.members(&set).await;
+        let done = matches!(self.caller.finish(write, accepted).await, Outcome::Done(_));
+        self.caller.changed(&set, meant, done);
+        if !done {
+            return None;
+        }
         self.announce().await;
         self.members(&set).await.map(drop)
     }

@@ -10,11 +10,12 @@ use std::sync::Arc;
 use http::Method;
 use serde_json::{Value, json};
 
-use super::super::caller::{Caller, Meant, Outcome, Write};
+use super::super::caller::Caller;
 use super::super::lost::Field;
 use super::super::random::Random;
 use super::super::scale::seconds;
 use super::super::stage::Places;
+use super::super::writing::{Meant, Outcome, Write};
 use super::{COMPUTE, at, text};
 
 /// Nodes worked on at the same time.

@@ -12,12 +12,13 @@ use std::time::Duration;
 use http::Method;
 use serde_json::{Value, json};
 
-use super::super::caller::{Caller, Meant, Outcome, Write};
+use super::super::caller::Caller;
 use super::super::lost::Field;
 use super::super::random::Random;
 use super::super::scale::{millis, seconds};
 use super::super::stage::Places;
 use super::super::who::Who;
+use super::super::writing::{Meant, Outcome, Write};
 use super::{at, beginning, joined, joins_in};
 
 /// The api-version of the CLI's Compute module.
@@ -114,8 +115,12 @@ async fn update(
         meant,
         poll: seconds(10),
     };
-    if let Outcome::Done(_) = person.write(write).await {
-        person.done();
+    if let Ok(accepted) = person.begin(&write).await {
+        // Has it been taken? People look at once.
+        person.get(&target).await;
+        if let Outcome::Done(_) = person.finish(write, accepted).await {
+            person.done();
+        }
     }
     true
 }

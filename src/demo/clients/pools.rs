@@ -10,10 +10,11 @@ use http::Method;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use super::super::caller::{Caller, Meant, Outcome, Write};
+use super::super::caller::Caller;
 use super::super::lost::{Field, pools_mut};
 use super::super::scale::seconds;
 use super::super::stage::Places;
+use super::super::writing::{Meant, Outcome, Write};
 use super::{COMPUTE, at, beginning, is_named, joined, joins_in, text};
 
 /// VMs written at the same time (`putVMSSVMBatchSize`).

@@ -12,10 +12,11 @@ use http::Method;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::super::caller::{Caller, Meant, Outcome, Write};
+use super::super::caller::Caller;
 use super::super::lost::Field;
 use super::super::scale::seconds;
 use super::super::stage::Places;
+use super::super::writing::{Meant, Outcome, Write};
 use super::{COMPUTE, NETWORK, at, is_named, text};
 
 /// Services there are at the start.
