@@ -111,20 +111,20 @@ pub(crate) fn lasting() -> HeaderMap {
         ("content-type", "application/json; charset=utf-8"),
         ("expires", "-1"),
         ("etag", "\"3\""),
-        ("strict-transport-security", "max-age=31536000; includeSubDomains"),
         ("x-content-type-options", "nosniff"),
         ("x-cache", "CONFIG_NOCACHE"),
+    ])
+}
+
+/// The same with those of one exchange, and one that is for clients of ARM itself.
+pub(crate) fn whole() -> HeaderMap {
+    let mut all = lasting();
+    all.extend(headers(&[
+        ("strict-transport-security", "max-age=31536000; includeSubDomains"),
         (
             "x-msedge-ref",
             "Ref A: 0123456789ABCDEF0123456789ABCDEF Ref B: FRA231050413037 Ref C: 2026-01-01T00:00:00Z",
         ),
-    ])
-}
-
-/// The same with those of one exchange.
-pub(crate) fn whole() -> HeaderMap {
-    let mut all = lasting();
-    all.extend(headers(&[
         ("x-ms-ratelimit-remaining-subscription-reads", "249"),
         ("x-ms-ratelimit-remaining-subscription-global-reads", "3749"),
         ("x-ms-ratelimit-remaining-resource", "Microsoft.Compute/GetVMScaleSetResource;719"),
