@@ -12,7 +12,7 @@ use super::bare::What;
 use super::load::{Clients, Tally, Until};
 use super::origin::calls;
 use super::process::{Cost, Running};
-use super::quiet::{Noise, Watch};
+use super::quiet::{Watch, verdict};
 use super::record::Table;
 use super::stats::Spread;
 use super::token::token;
@@ -44,13 +44,12 @@ pub(crate) async fn measure(bench: &Bench) -> Outcome<()> {
     let (mut answered, mut noises, mut peaks, mut other) = (0, Vec::new(), Vec::new(), 0);
     let (began, calls_before) = (Instant::now(), calls(origin.address).await?);
     for _ in 0..ROUNDS {
-        let servers = [&origin, &bare, &armshield];
-        let watch = Watch::begin(&servers)?;
+        let watch = Watch::begin()?;
         let (tally, cost, _) = turn(&bare, &source(&bare), (of_each / 5).max(1)).await?;
         of_bare.add(&tally, cost);
         let (tally, cost, peak) = turn(&armshield, &source(&armshield), of_each).await?;
         of_ours.add(&tally, cost);
-        let noise = watch.end(&servers)?;
+        let noise = watch.end()?;
         bench.record.round("big", json!({"noise": noise.json(), "peak": peak, "micros": cost.micros, "per_second": tally.per_second()}))?;
         answered += tally.answers();
         other += tally.answers() - tally.hits;
@@ -111,8 +110,8 @@ pub(crate) async fn measure(bench: &Bench) -> Outcome<()> {
         "{upstream} calls went upstream, one for every {} s; {other} answers were theirs, all others hits",
         AZ.as_secs()
     ));
-    table.note(Noise::worst(noises.iter().copied()));
-    let quiet = noises.iter().all(|noise| noise.is_quiet());
+    let (quiet, words) = verdict(&noises);
+    table.note(words);
     bench.record.finish("big", table, quiet)
 }
 

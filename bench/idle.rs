@@ -9,7 +9,7 @@ use tokio::time::sleep;
 use super::ask::request;
 use super::bare::What;
 use super::process::Running;
-use super::quiet::{Noise, Watch};
+use super::quiet::{Watch, verdict};
 use super::record::Table;
 use super::token::token;
 use super::wire::{Connection, Said};
@@ -30,8 +30,7 @@ pub(crate) async fn measure(bench: &Bench) -> Outcome<()> {
     let words = ["--config", file.to_str().ok_or("a path that is not text")?];
     let armshield = bench.starter.armshield(&format!("http://{}", origin.address), &words).await?;
 
-    let servers = [&origin, &bare, &armshield];
-    let watch = Watch::begin(&servers)?;
+    let watch = Watch::begin()?;
     let title = format!("Idle: {connections} connections in plain HTTP/1.1 after one request each");
     let mut table = Table::new(title, &["", "RSS before", "RSS with them", "for each"]);
     for (name, server, says) in [("bare hyper", &bare, false), ("armshield", &armshield, true)] {
@@ -51,8 +50,7 @@ pub(crate) async fn measure(bench: &Bench) -> Outcome<()> {
     }
     table
         .note("every connection was answered again afterwards; memory of the kernel is not in these numbers");
-    let noise = watch.end(&servers)?;
-    table.note(Noise::worst([noise]));
+    table.note(verdict(&[watch.end()?]).1);
     // Memory does not depend on how quiet it is.
     bench.record.finish("idle", table, true)
 }

@@ -14,7 +14,7 @@ use super::bare::What;
 use super::load::{Clients, Tally, Until};
 use super::origin::calls;
 use super::process::Running;
-use super::quiet::{Noise, Watch};
+use super::quiet::{Watch, verdict};
 use super::record::Table;
 use super::stats::{Spread, millis};
 use super::token::token;
@@ -74,14 +74,13 @@ pub(crate) async fn measure(bench: &Bench) -> Outcome<()> {
         },
     ];
 
-    let servers = [&origin, &plain, &secure];
     let rounds = bench.size.of(1, 3, 9);
     // By load, way and round.
     let mut turns: Vec<Vec<Vec<Turn>>> =
         loads.iter().map(|_| ways.iter().map(|_| Vec::new()).collect()).collect();
     let mut noises = Vec::new();
     for round in 0..rounds {
-        let watch = Watch::begin(&servers)?;
+        let watch = Watch::begin()?;
         for (load, turns) in loads.iter().zip(&mut turns) {
             for (index, ((name, way), turns)) in ways.iter().zip(turns).enumerate() {
                 // Numbers nobody has asked for.
@@ -97,9 +96,8 @@ pub(crate) async fn measure(bench: &Bench) -> Outcome<()> {
                 turns.push(turn);
             }
         }
-        noises.push(watch.end(&servers)?);
+        noises.push(watch.end()?);
     }
-    let quiet = noises.iter().all(|noise| noise.is_quiet());
     let mut table = Table::new(
         "Misses: 3 KiB that nobody has asked for before",
         &["", "p50", "p99", "added to p50", "added to p99"],
@@ -129,7 +127,8 @@ pub(crate) async fn measure(bench: &Bench) -> Outcome<()> {
     }
     table.note(format!("median (least–most) of {rounds} rounds in which the ways take turns"));
     table.note("every call reached the origin once, and was kept");
-    table.note(Noise::worst(noises));
+    let (quiet, words) = verdict(&noises);
+    table.note(words);
     bench.record.finish("miss", table, quiet)
 }
 

@@ -257,7 +257,7 @@ fn children(of: u32) -> Outcome<Vec<u32>> {
 }
 
 /// The fields of `/proc/PID/stat` behind the name, which can hold anything.
-fn stat(pid: u32) -> Outcome<Vec<String>> {
+pub(crate) fn stat(pid: u32) -> Outcome<Vec<String>> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat"))?;
     let (_, rest) = text.rsplit_once(')').ok_or("an unknown form of /proc/PID/stat")?;
     Ok(rest.split_whitespace().map(str::to_owned).collect())

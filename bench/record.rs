@@ -100,12 +100,19 @@ impl Record {
 
     /// Keeps and shows a measurement that was what it claims to be.
     pub(crate) fn finish(&self, part: &str, table: Table, quiet: bool) -> Outcome<()> {
+        if self.size == Size::Smoke {
+            println!("{}: every answer was right", table.title);
+            return Ok(());
+        }
         println!("{}", table.plain());
         let (part, machine) = (part.to_owned(), self.machine.clone());
         self.append(&json!({ "finished": Finished { part, size: self.size, machine, quiet, table } }))
     }
 
     fn append(&self, line: &Value) -> Outcome<()> {
+        if self.size == Size::Smoke {
+            return Ok(());
+        }
         let mut file = OpenOptions::new().create(true).append(true).open(&self.file)?;
         Ok(file.write_all(format!("{line}\n").as_bytes())?)
     }

@@ -15,8 +15,9 @@ pub(crate) struct Spread {
 }
 
 impl Spread {
+    /// Of the numbers that are some: a round can be too short for a ratio.
     pub(crate) fn of(values: impl IntoIterator<Item = f64>) -> Self {
-        let mut sorted: Vec<_> = values.into_iter().collect();
+        let mut sorted: Vec<_> = values.into_iter().filter(|value| value.is_finite()).collect();
         sorted.sort_by(f64::total_cmp);
         let middle = sorted.len() / 2;
         let median = match sorted.len() {
