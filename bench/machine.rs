@@ -39,7 +39,9 @@ impl Machine {
         Self {
             processor: field("/proc/cpuinfo", "model name").unwrap_or_else(unknown),
             cores: fs::read_to_string("/proc/cpuinfo").map_or(0, |text| text.matches("processor\t:").count()),
-            memory: field("/proc/meminfo", "MemTotal").unwrap_or_else(unknown),
+            memory: field("/proc/meminfo", "MemTotal")
+                .and_then(|text| gibibytes(&text))
+                .unwrap_or_else(unknown),
             kernel: fs::read_to_string("/proc/sys/kernel/osrelease")
                 .map_or_else(|_| unknown(), |text| text.trim().to_owned()),
             rustc: said("rustc", &["--version"]).unwrap_or_else(unknown),
@@ -51,11 +53,11 @@ impl Machine {
         }
     }
 
-    /// In one sentence.
+    /// Without the date, which differs between parts.
     pub(crate) fn text(&self) -> String {
         let peers = [&self.nginx, &self.haproxy].into_iter().flatten().map(|version| format!(", {version}"));
         format!(
-            "{} cores of {}, {} of memory, Linux {}, {}{}; armshield {}; {}{}",
+            "{} cores of {}, {} of memory, Linux {}, {}{}; armshield {}{}",
             self.cores,
             self.processor,
             self.memory,
@@ -63,10 +65,15 @@ impl Machine {
             self.rustc,
             peers.collect::<String>(),
             self.source,
-            self.date,
             if self.pinned { "" } else { "; NOT PINNED to cores" },
         )
     }
+}
+
+/// `24684084 kB` as `24 GiB`.
+fn gibibytes(text: &str) -> Option<String> {
+    let kibibytes: f64 = text.strip_suffix(" kB")?.parse().ok()?;
+    Some(format!("{:.0} GiB", kibibytes / f64::from(1 << 20)))
 }
 
 /// The version of nginx, if there is one.

@@ -69,13 +69,13 @@ fn block(newest: &BTreeMap<String, Finished>) -> String {
     for finished in PARTS.into_iter().filter_map(|part| newest.get(part)) {
         let on = finished.machine.text();
         if on != machine {
-            text.push_str(&format!("{on}.\n\n"));
+            text.push_str(&format!("{on}; {}.\n\n", finished.machine.date));
             machine = on;
         }
-        if finished.size == Size::Quick {
-            text.push_str("*Short rounds, not for publication:*\n\n");
-        }
         text.push_str(&finished.table.markdown());
+        if finished.size != Size::Full {
+            text.push_str("\n*Short rounds, not for publication.*\n");
+        }
         text.push('\n');
     }
     format!("{}\n{}\n{}", MARKS.0, text.trim_end(), MARKS.1)

@@ -1,8 +1,7 @@
 //! Storms: 200 clients ask for one thing nobody has asked for before, and the upstream takes its time.
 //!
 //! What counts is how long after the answer was there the clients had it. The server that made them wait says
-//! when that was: the origin for armshield; for the bare hyper server, which waits for each of them by itself,
-//! the first of its answers.
+//! when that was: the origin for armshield; the bare hyper server, in which all wait for the same moment, itself.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -63,7 +62,7 @@ impl Storm {
 
 pub(crate) async fn measure(bench: &Bench) -> Outcome<()> {
     let origin = bench.origin().await?;
-    let bare = bench.starter.bare(&["--what", "point", "--after", "100"]).await?;
+    let bare = bench.starter.bare(&["--what", "point", "--waits"]).await?;
     let armshield = bench.starter.armshield(&format!("http://{}", origin.address), &[]).await?;
     let clients = bench.size.of(40, 200, 200);
     let (rounds, long_rounds) = (bench.size.of(2, 5, 15), bench.size.of(1, 1, 3));
@@ -124,7 +123,7 @@ pub(crate) async fn measure(bench: &Bench) -> Outcome<()> {
     );
     row(format!("armshield, upstream takes {} s", f64::from(long) / 1000.0), &of_long, one(&of_long), true);
     table.note("median (least–most) of all storms; every follower got the whole answer, checked by its hash");
-    table.note("bare hyper waits for each client by itself: its time begins with the first answer it has");
+    table.note("in bare hyper all wait for the end of the 100 ms that began with the first of them");
     let (quiet, words) = verdict(&noises);
     table.note(words);
     bench.record.finish("storm", table, quiet)
