@@ -115,11 +115,6 @@ impl Truth {
         self.things[thing].iter().rposition(|(from, _)| *from <= at).unwrap_or(0)
     }
 
-    /// Whether anything became different in this span.
-    pub fn changed(&self, from: Moment, until: Moment) -> bool {
-        self.things.iter().flatten().any(|(at, _)| from <= *at && *at <= until)
-    }
-
     fn become_(&mut self, thing: usize, at: Moment, state: Option<Shown>) {
         self.things[thing].push((at, state));
     }
