@@ -126,6 +126,7 @@ async fn fetch_whole(
         }
         Collected::Whole(body) => {
             let (token, vouched) = (visit.identity.token, received.vouched);
+            let sent = sent.left(received.left);
             let (entry, own, kept) = take_in(rooms, visit, keyed, received, body, sent, stamp).await;
             if let Err(why) = kept {
                 rooms.metrics.not_stored(why.as_str());

@@ -1,5 +1,6 @@
 //! One call to ARM: let in, sent, and what its answer says about token, caller and budget taken note of.
 
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use http::{Response, StatusCode};
@@ -8,6 +9,7 @@ use crate::admit::{Answer, Closed, Place, Settled};
 use crate::body::{Body, BodyError};
 use crate::classify::Scope;
 use crate::identify::{Admitted, Rated, vouches};
+use crate::scopes::Sent;
 use crate::upstream::{Kind, Outbound, SendError};
 
 use super::collect::peek;
@@ -35,6 +37,8 @@ pub(super) struct Received {
     pub(super) head: Duration,
     /// Whether ARM has let this token in, now or a short while ago.
     pub(super) vouched: bool,
+    /// When it left, for the last time where it had to be sent again.
+    pub(super) left: Sent,
     place: Place,
     lane: Option<Admitted>,
 }
@@ -124,13 +128,17 @@ pub(super) async fn send(
 ) -> Result<Received, Failed> {
     let Entered { mut place, lane, .. } = entered;
     let began = rooms.clock.now();
-    let answer = rooms.upstream.send_while(outbound, || place.may_repeat()).await.inspect_err(|error| {
-        rooms.metrics.failed(error.kind.as_str());
-        if error.kind != Kind::Unread {
-            tracing::warn!(reason = %error, "ARM did not answer");
-        }
-    });
+    let left = Mutex::new(rooms.scopes.now());
+    let leaves = || *left.lock().unwrap_or_else(PoisonError::into_inner) = rooms.scopes.now();
+    let answer =
+        rooms.upstream.send_while(outbound, leaves, || place.may_repeat()).await.inspect_err(|error| {
+            rooms.metrics.failed(error.kind.as_str());
+            if error.kind != Kind::Unread {
+                tracing::warn!(reason = %error, "ARM did not answer");
+            }
+        });
     let mut response = answer.map_err(Failed::Unanswered)?;
+    let left = left.into_inner().unwrap_or_else(PoisonError::into_inner);
     let head = rooms.clock.now().since(began);
     let status = response.status();
     rooms.metrics.called(visit.asked.intent.as_str(), status.as_u16(), head);
@@ -150,7 +158,7 @@ pub(super) async fn send(
     }
     body.map_err(Failed::Broken)?;
     let vouched = believe(rooms, visit, status).await;
-    Ok(Received { response, head, vouched, place, lane })
+    Ok(Received { response, head, vouched, left, place, lane })
 }
 
 /// What an answer says about the token that was sent; whether ARM has let it in, now or a short while ago.

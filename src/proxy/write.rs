@@ -68,12 +68,11 @@ async fn carry(rooms: &Rooms, visit: &Visit, body: Body) -> Answered {
         true => rooms.scopes.fence(&touched).await,
         false => rooms.scopes.fence_at_answer(&touched).await,
     };
-    let sent = rooms.scopes.now();
     let outbound = visit.outbound(rooms, headers, body, false);
     match send::send(rooms, visit, entered, outbound).await {
         Ok(received) => {
             notes.upstream = received.head;
-            received_answer(rooms, visit, received, fence, choice, sent, notes).await
+            received_answer(rooms, visit, received, fence, choice, notes).await
         }
         Err(failed) => {
             let reached = match &failed {
@@ -164,10 +163,9 @@ async fn received_answer(
     received: Received,
     fence: Fence,
     choice: Option<Choice>,
-    sent: Sent,
     mut notes: Notes,
 ) -> Answered {
-    let proven = received.vouched;
+    let (proven, sent) = (received.vouched, received.left);
     let mut response = received.into_streamed();
     let status = response.status().as_u16();
     let document = read_shown(rooms, &mut response).await.map(Arc::new);

@@ -74,6 +74,13 @@ impl Sent {
     pub const fn order(self) -> u64 {
         self.order
     }
+
+    /// The same, for a call that left later than it was to, or a second time: as old as it was, since who
+    /// waits has waited so long, and in the order where what it brings was asked for.
+    #[must_use]
+    pub const fn left(self, left: Self) -> Self {
+        Self { order: left.order, at: self.at }
+    }
 }
 
 /// The counters of all scopes, and what is known of the resources in them.

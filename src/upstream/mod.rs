@@ -157,16 +157,18 @@ impl Upstream {
     /// # Errors
     /// See [`Kind`]; [`SendError::may_have_reached`] tells whether ARM may have carried the call out.
     pub async fn send(&self, outbound: Outbound) -> Result<Response<Body>, SendError> {
-        self.send_while(outbound, || true).await
+        self.send_while(outbound, || {}, || true).await
     }
 
-    /// The same, for a call that is sent once more only while `may_repeat` says so.
+    /// The same, for a call that is sent once more only while `may_repeat` says so. `leaves` is called when a
+    /// connection has been found and the call is about to leave through it, once more where it leaves again.
     ///
     /// # Errors
     /// See [`Upstream::send`].
     pub async fn send_while(
         &self,
         outbound: Outbound,
+        leaves: impl Fn() + Send + Sync,
         may_repeat: impl Fn() -> bool + Send + Sync,
     ) -> Result<Response<Body>, SendError> {
         let Outbound { target, host, mut request, streamed } = outbound;
@@ -182,6 +184,7 @@ impl Upstream {
         let mut fresh = false;
         loop {
             let line = origin.line(streamed, fresh).await?;
+            leaves();
             let failure = match exchange(line, request, &authority, &progress, self.patience, &origin).await {
                 Ok(answer) => return Ok(answer),
                 Err(failure) => failure,

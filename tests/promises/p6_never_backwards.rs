@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use crate::support::arm::Ending;
 use crate::support::client::CCM;
 use crate::support::eras::address;
 use crate::support::shelf::{Shelf, list, resource};
@@ -294,6 +295,32 @@ async fn p6_of_two_answers_the_one_sent_later_stays_however_they_arrive() {
     assert_eq!(fresh(&az, VM).await.text(), r#"{"n":2}"#);
     assert_eq!(early.await.unwrap().text(), r#"{"n":1}"#);
     assert_eq!(get(&az, VM).await.text(), r#"{"n":2}"#);
+}
+
+#[tokio::test(start_paused = true)]
+async fn p6_an_answer_is_as_new_as_the_sending_that_brought_it() {
+    let (world, _, az) = world().await;
+    let (before, changes) = (world.arm.calls().len(), world.clock.now() + Duration::from_millis(100));
+    world.arm.answers(move |call| {
+        let tag = if call.at < changes { "W/\"p\"" } else { "W/\"q\"" };
+        let item = resource(ADDRESS, tag, r#""provisioningState":"Succeeded""#);
+        match (call.path().ends_with("/p"), call.number - before) {
+            // It dies with its connection, and is sent again.
+            (true, 0) => Reply::ok(item).after(Duration::from_millis(500)).ending(Ending::Never),
+            (true, _) => Reply::ok(item),
+            (false, _) => Reply::ok(list(&[item])).after(Duration::from_secs(1)),
+        }
+    });
+    let point = az.begin("GET", &address(ADDRESS), "");
+    world::pass(Duration::from_millis(10)).await;
+    let listed = az.begin("GET", &address(ADDRESSES), "");
+    let point = point.await.unwrap();
+    assert!(point.text().contains("W/\\\"q\\\""), "{}", point.text());
+    assert!(listed.await.unwrap().text().contains("W/\\\"p\\\""));
+    for read in [ADDRESSES, ADDRESS] {
+        let answer = get(&az, read).await;
+        assert!(answer.text().contains("W/\\\"q\\\""), "{read} {} {}", answer.cache(), answer.text());
+    }
 }
 
 #[tokio::test(start_paused = true)]
