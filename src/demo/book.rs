@@ -58,7 +58,7 @@ pub(super) struct Book {
     pub(super) took: Vec<Duration>,
     /// Time waited because ARM or armshield said so.
     pub(super) waited: Duration,
-    /// Changes that were accepted.
+    /// Changes that were sent.
     pub(super) changes: Vec<Change>,
     /// Resources shown as they were before the reader's own write.
     pub(super) stale: usize,

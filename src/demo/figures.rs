@@ -12,7 +12,7 @@ use crate::simulator::{Call, Simulator};
 
 use super::book::{Book, Exchange, Said};
 use super::call::Kind;
-use super::lost::lost;
+use super::lost::{Fate, lost};
 use super::percentile::percentile;
 
 /// The figures of one phase.
@@ -71,7 +71,7 @@ impl Figures {
             p50: percentile(&book.took, 50),
             p99: percentile(&book.took, 99),
             done: book.done,
-            changes: book.changes.iter().filter(|change| change.acknowledged).count(),
+            changes: book.changes.iter().filter(|change| change.fate == Fate::Acknowledged).count(),
             stale: book.stale,
             throttled: journal.iter().filter(|call| call.status == Some(429)).count(),
             ..Self::default()

@@ -93,15 +93,26 @@ pub(super) struct Change {
     pub(super) saw: Option<String>,
     /// What it wrote.
     pub(super) wrote: Option<String>,
-    /// Whether the writer was told that it is done: accepted, and its operation ended well.
-    pub(super) acknowledged: bool,
+    /// What its writer knows of it.
+    pub(super) fate: Fate,
+}
+
+/// How far a change got, as its writer knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// Sent; perhaps it was applied.
+    Sent,
+    /// Not applied.
+    Refused,
+    /// Accepted, and what it began ended well.
+    Acknowledged,
 }
 
 /// The changes that were acknowledged to their writer and are not in the final state, though nobody who had
 /// seen them replaced them. `resource` shows the final state; what is gone as a whole lost nothing.
 pub(super) fn lost<'a>(changes: &'a [Change], resource: &dyn Fn(&str) -> Option<Value>) -> Vec<&'a Change> {
     let knowingly_replaced = |change: &Change| {
-        changes.iter().any(|other| {
+        changes.iter().filter(|other| other.fate != Fate::Refused).any(|other| {
             other.resource.eq_ignore_ascii_case(&change.resource)
                 && other.field == change.field
                 && other.saw == change.wrote
@@ -109,7 +120,7 @@ pub(super) fn lost<'a>(changes: &'a [Change], resource: &dyn Fn(&str) -> Option<
         })
     };
     let is_lost = |change: &&Change| {
-        change.acknowledged
+        change.fate == Fate::Acknowledged
             && resource(&change.resource).is_some_and(|last| change.field.of(&last) != change.wrote)
             && !knowingly_replaced(change)
     };
@@ -129,7 +140,7 @@ mod tests {
             field: Field::Tag(name.into()),
             saw: text(saw),
             wrote: text(wrote),
-            acknowledged: true,
+            fate: Fate::Acknowledged,
         }
     }
 
@@ -150,6 +161,10 @@ mod tests {
         assert_eq!(lost_tags(&replaced, &json!({"tags": {"x": "3"}})), Vec::<String>::new());
         let removed = [x.clone(), change("x", Some("1"), None)];
         assert_eq!(lost_tags(&removed, &json!({"tags": {}})), Vec::<String>::new());
+        // It may have been replaced by one whose answer is still to come, and not by one that was refused.
+        let removal = |fate| [x.clone(), Change { fate, ..change("x", Some("1"), None) }];
+        assert_eq!(lost_tags(&removal(Fate::Sent), &json!({"tags": {}})), Vec::<String>::new());
+        assert_eq!(lost_tags(&removal(Fate::Refused), &json!({"tags": {}})), ["tag x"]);
         // Somebody wrote the same field without having seen it.
         let blind = [x, change("x", None, Some("3"))];
         assert_eq!(lost_tags(&blind, &json!({"tags": {"x": "3"}})), ["tag x"]);
@@ -163,8 +178,10 @@ mod tests {
 
     #[test]
     fn what_was_not_acknowledged_or_is_gone_as_a_whole_is_not_lost() {
-        let refused = Change { acknowledged: false, ..change("x", None, Some("1")) };
-        assert!(lost_tags(&[refused], &json!({"tags": {}})).is_empty());
+        for fate in [Fate::Sent, Fate::Refused] {
+            let change = Change { fate, ..change("x", None, Some("1")) };
+            assert!(lost_tags(&[change], &json!({"tags": {}})).is_empty(), "{fate:?}");
+        }
         let gone = Change { resource: "/gone".into(), ..change("x", None, Some("1")) };
         assert!(lost_tags(&[gone], &json!({"tags": {}})).is_empty());
     }

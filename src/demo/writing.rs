@@ -7,7 +7,7 @@ use serde_json::Value;
 use tokio::time::{Instant, sleep_until};
 
 use super::caller::{Answer, Caller};
-use super::lost::{Change, Field};
+use super::lost::{Change, Fate, Field};
 use super::scale::seconds;
 
 /// How long after the end of a phase what is under way may be brought to its end.
@@ -29,6 +29,8 @@ pub(super) enum Outcome {
 /// What a write is to change, for the record.
 #[derive(Debug)]
 pub(super) struct Meant<'a> {
+    /// The resource's id.
+    pub(super) resource: &'a str,
     pub(super) field: Field,
     /// What the write was built from.
     pub(super) from: &'a Value,
@@ -47,6 +49,14 @@ pub(super) struct Write<'a> {
     pub(super) poll: Duration,
 }
 
+/// A write that was accepted.
+#[derive(Debug)]
+pub(super) struct Accepted {
+    answer: Answer,
+    /// Where its change is written down.
+    change: Option<usize>,
+}
+
 impl Caller {
     /// Writes, and follows what that began to its end.
     pub(super) async fn write(&self, write: Write<'_>) -> Outcome {
@@ -56,42 +66,57 @@ impl Caller {
         }
     }
 
-    /// Sends a write; its answer, if it was accepted.
-    pub(super) async fn begin(&self, write: &Write<'_>) -> Result<Answer, Outcome> {
-        let Write { method, target, body, condition, .. } = write;
+    /// Sends a write, and says whether it was accepted.
+    pub(super) async fn begin(&self, write: &Write<'_>) -> Result<Accepted, Outcome> {
+        let Write { method, target, body, condition, meant, .. } = write;
+        // Before it is sent: from then on it may be seen in ARM.
+        let change = meant.as_ref().map(|meant| self.sent(meant));
         let answer = self.ask(method.clone(), target, body.as_ref(), *condition).await;
-        match answer.status {
-            Some(200..300) => {}
-            Some(412) => return Err(Outcome::Conflict),
-            _ => return Err(Outcome::Refused),
+        if answer.is_good() {
+            if *method == Method::DELETE {
+                self.witness(|witness, now| witness.deleted(path_of(target), now));
+            }
+            return Ok(Accepted { answer, change });
         }
-        if *method == Method::DELETE {
-            self.witness(|witness, now| witness.deleted(path_of(target), now));
+        if answer.status.is_some() {
+            self.came_to(change, Fate::Refused);
         }
-        Ok(answer)
+        Err(if answer.status == Some(412) { Outcome::Conflict } else { Outcome::Refused })
     }
 
     /// Follows what an accepted write began to its end, as the SDKs do: polls, then a last GET after a PUT.
-    pub(super) async fn finish(&self, write: Write<'_>, accepted: Answer) -> Outcome {
-        let Write { method, target, meant, poll, .. } = write;
-        let ended = self.follow(&accepted, poll).await;
-        let last = match (ended, &method) {
-            (true, &Method::PUT) => self.get(target).await,
-            (true, _) => Some(Value::Null),
-            (false, _) => None,
-        };
-        if let Some(meant) = meant {
-            self.changed(path_of(target), meant, ended);
+    pub(super) async fn finish(&self, write: Write<'_>, accepted: Accepted) -> Outcome {
+        let Accepted { answer, change } = accepted;
+        if !self.follow(&answer, write.poll).await {
+            return Outcome::Failed;
         }
-        last.map_or(Outcome::Failed, Outcome::Done)
+        self.came_to(change, Fate::Acknowledged);
+        if write.method == Method::PUT {
+            return self.get(write.target).await.map_or(Outcome::Failed, Outcome::Done);
+        }
+        Outcome::Done(Value::Null)
     }
 
-    /// A change was accepted; `acknowledged` says whether it is also known to be done.
-    pub(super) fn changed(&self, resource: &str, meant: Meant<'_>, acknowledged: bool) {
-        let Meant { field, from, wrote } = meant;
-        let (writer, saw) = (self.who().as_str(), field.of(from));
-        let change = Change { writer, resource: resource.to_owned(), field, saw, wrote, acknowledged };
-        self.book().changes.push(change);
+    /// Writes a change down; its place.
+    fn sent(&self, meant: &Meant<'_>) -> usize {
+        let change = Change {
+            writer: self.who().as_str(),
+            resource: meant.resource.to_owned(),
+            field: meant.field.clone(),
+            saw: meant.field.of(meant.from),
+            wrote: meant.wrote.clone(),
+            fate: Fate::Sent,
+        };
+        let mut book = self.book();
+        book.changes.push(change);
+        book.changes.len() - 1
+    }
+
+    fn came_to(&self, change: Option<usize>, fate: Fate) {
+        let Some(at) = change else { return };
+        if let Some(change) = self.book().changes.get_mut(at) {
+            change.fate = fate;
+        }
     }
 
     /// Polls until an operation ends; whether it ended well.

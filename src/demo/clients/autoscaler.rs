@@ -92,7 +92,8 @@ impl Autoscaler {
         let capacity = from["sku"]["capacity"].as_u64()? + STEP as u64;
         let body = json!({"name": from["name"], "location": from["location"], "sku":
             {"name": from["sku"]["name"], "tier": from["sku"]["tier"], "capacity": capacity}});
-        let meant = Meant { field: Field::Capacity, from: &from, wrote: Some(capacity.to_string()) };
+        let meant =
+            Meant { resource: &set, field: Field::Capacity, from: &from, wrote: Some(capacity.to_string()) };
         let (target, poll) = (at(&set, COMPUTE), seconds(10));
         let write = Write {
             method: Method::PUT,
@@ -121,11 +122,13 @@ impl Autoscaler {
         let from = self.sets().await?.into_iter().find(|item| is_named(item, &set))?;
         let own = std::mem::take(&mut self.own);
         let capacity = from["sku"]["capacity"].as_u64()?.saturating_sub(own.len() as u64);
-        let meant = Meant { field: Field::Capacity, from: &from, wrote: Some(capacity.to_string()) };
+        let meant =
+            Meant { resource: &set, field: Field::Capacity, from: &from, wrote: Some(capacity.to_string()) };
         let target = at(&format!("{set}/delete"), &format!("forceDeletion=false&{COMPUTE}"));
         let (body, poll) = (Some(json!({"instanceIds": own})), seconds(10));
         self.caller.witness(|witness, now| witness.grown(&Self::list_of(&set), 0, now));
-        let write = Write { method: Method::POST, target: &target, body, condition: None, meant: None, poll };
+        let write =
+            Write { method: Method::POST, target: &target, body, condition: None, meant: Some(meant), poll };
         let accepted = self.caller.begin(&write).await.ok()?;
         self.caller.witness(|witness, now| {
             for number in &own {
@@ -133,11 +136,7 @@ impl Autoscaler {
             }
         });
         self.members(&set).await;
-        let done = matches!(self.caller.finish(write, accepted).await, Outcome::Done(_));
-        self.caller.changed(&set, meant, done);
-        if !done {
-            return None;
-        }
+        let Outcome::Done(_) = self.caller.finish(write, accepted).await else { return None };
         self.announce().await;
         self.members(&set).await.map(drop)
     }

@@ -121,7 +121,7 @@ impl Driver {
             json!({"location": from["location"], "properties": {"storageProfile": {"dataDisks": disks}}});
         let field = Field::Disk(disk.to_owned());
         let wrote = field.of(&body);
-        let meant = Some(Meant { field, from: &from, wrote });
+        let meant = Some(Meant { resource: vm, field, from: &from, wrote });
         let (target, poll) = (at(vm, COMPUTE), seconds(5));
         let write =
             Write { method: Method::PUT, target: &target, body: Some(body), condition: None, meant, poll };

@@ -106,7 +106,7 @@ async fn update(
     let mut model = model_of(&from);
     change(&mut model);
     let wrote = field.of(&model);
-    let meant = Some(Meant { field, from: &from, wrote });
+    let meant = Some(Meant { resource: id, field, from: &from, wrote });
     let write = Write {
         method: Method::PUT,
         target: &target,

@@ -124,7 +124,7 @@ async fn put(ccm: &Caller, id: &str, from: &Value, body: Value, pool: &str, poll
         target: &at(id, COMPUTE),
         body: Some(body),
         condition: from["etag"].as_str(),
-        meant: Some(Meant { field, from, wrote }),
+        meant: Some(Meant { resource: id, field, from, wrote }),
         poll: seconds(poll),
     };
     ccm.write(write).await

@@ -156,7 +156,7 @@ impl Services {
             change(items);
             let field = Field::Item(array, name.to_owned());
             let wrote = field.of(&wanted);
-            let meant = Meant { field, from: &from, wrote };
+            let meant = Meant { resource: id, field, from: &from, wrote };
             let etag = from["etag"].as_str();
             match self.write(Method::PUT, id, Some(wanted), etag, Some(meant)).await {
                 Outcome::Done(_) => {
