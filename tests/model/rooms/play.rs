@@ -103,7 +103,8 @@ impl Play {
     async fn go(&mut self, which: usize, fate: Fate) -> Result<bool, String> {
         let Some(turn) = self.world.stage.turn(which) else { return Ok(false) };
         let (at, person) = turn.at();
-        let before = (person == FORGER).then(|| self.standing());
+        // What becomes of a write that was lost nobody knows, whoever sent it.
+        let before = (person == FORGER && fate != Fate::Lost).then(|| self.standing());
         turn.go(fate);
         self.stepped(&(at, person, fate)).await?;
         if before.is_some_and(|before| before != self.standing()) {
@@ -131,15 +132,17 @@ impl Play {
         shown.get(what % shown.len().max(1)).copied().unwrap_or(what % THINGS.len())
     }
 
-    fn welcome(&mut self, request: Request) -> Arc<Visit> {
-        let visit = self.world.welcome(request);
+    /// A request comes.
+    fn come(&mut self, request: Request) -> Arc<Visit> {
+        let mut visit = self.world.welcome(request);
+        visit.came_in = self.world.reference().came_in(visit.person);
         self.very_tokens[visit.token] = Some(visit.very_token());
         Arc::new(visit)
     }
 
     fn read(&mut self, person: usize, what: usize, fresh: Fresh) {
         let request = Request::read(person, self.token(person), self.question(what), fresh);
-        let visit = self.welcome(request);
+        let visit = self.come(request);
         self.reads.push(tokio::spawn(read(self.world.clone(), visit)));
     }
 
@@ -149,7 +152,7 @@ impl Play {
             return;
         }
         let at = polls[which % polls.len()];
-        let visit = self.welcome(self.request(person, http::Method::GET, poll_target(at)));
+        let visit = self.come(self.request(person, http::Method::GET, poll_target(at)));
         tokio::spawn(poll(self.world.clone(), visit, at));
     }
 
@@ -195,7 +198,7 @@ impl Play {
                 wanted.create_only = true;
             }
         }
-        let visit = self.welcome(request);
+        let visit = self.come(request);
         tokio::spawn(write(self.world.clone(), visit, Write { wanted, stated }));
     }
 
@@ -215,7 +218,7 @@ impl Play {
     }
 
     /// `src/proxy/purge.rs`.
-    fn purge(&mut self, what: Option<usize>) {
+    fn purge(&self, what: Option<usize>) {
         use armshield::arm::ArmPath;
         use armshield::classify::Scope;
         use armshield::policy::Family;
@@ -241,19 +244,22 @@ impl Play {
         let person = self.steps % FORGER;
         self.look(person);
         self.vouchers();
-        let wrong = std::mem::take(&mut self.world.reference().wrong);
+        let mut wrong = std::mem::take(&mut self.world.reference().wrong);
+        wrong.dedup();
         if wrong.is_empty() {
             return Ok(());
         }
         let (arm, at) = (self.world.arm(), self.steps);
-        Err(format!("after step {at}, {step:?}:\n{}\n{:#?}", wrong.join("\n"), arm.states()))
+        let journal = self.world.reference().journal();
+        let states: Vec<_> = arm.states().iter().map(|(tail, states)| format!("{tail}: {states:?}")).collect();
+        Err(format!("after step {at}, {step:?}:\n{}\n{journal}{}", wrong.join("\n"), states.join("\n")))
     }
 
     /// What a person would be answered to each question of the case, and which call it would join.
-    fn look(&mut self, person: usize) {
+    fn look(&self, person: usize) {
         for question in self.case.focus {
             let request = Request::read(person, self.token(person), question, Fresh::Any);
-            let visit = self.welcome(request);
+            let visit = self.world.welcome(request);
             self.look_for(&visit);
         }
     }
@@ -293,12 +299,12 @@ impl Play {
     }
 
     /// What those who are no forgers are answered from memory.
-    fn standing(&mut self) -> Vec<String> {
+    fn standing(&self) -> Vec<String> {
         let mut standing = Vec::new();
         for person in 0..FORGER {
             for question in 0..QUESTIONS.len() {
                 let request = Request::read(person, self.token(person), question, Fresh::Any);
-                let visit = self.welcome(request);
+                let visit = self.world.welcome(request);
                 let found = find(&self.world, &visit, &key(&self.world, &visit), &ask(&self.world, &visit));
                 standing.push(format!("{:?}", found.map(|entry| number(&entry))));
             }

@@ -1,5 +1,7 @@
 //! What is generated: everything that can happen, as a list that can be made shorter.
 
+use std::fmt;
+
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -72,8 +74,14 @@ pub enum Change {
 #[derive(Debug, Clone)]
 pub struct Case {
     pub focus: [usize; 4],
-    pub lags: bool,
     pub steps: Vec<Step>,
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "about {:?}", self.focus.map(|question| QUESTIONS[question].target()))?;
+        self.steps.iter().try_for_each(|step| writeln!(f, "    {step:?}"))
+    }
 }
 
 /// What differs between the ways to play.
@@ -93,7 +101,7 @@ pub struct Mix {
 pub fn case(mix: Mix, length: std::ops::Range<usize>) -> impl Strategy<Value = Case> {
     let focus = prop::array::uniform4(prop_oneof![3 => 0..9_usize, 2 => 0..QUESTIONS.len()]);
     (focus, prop::collection::vec(step(mix), length))
-        .prop_map(move |(focus, steps)| Case { focus, lags: mix.lags, steps })
+        .prop_map(|(focus, steps)| Case { focus, steps })
 }
 
 fn step(mix: Mix) -> impl Strategy<Value = Step> {

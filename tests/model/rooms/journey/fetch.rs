@@ -127,8 +127,7 @@ async fn take_in(
     }));
     let kept = kept.and_then(|()| world.store.put(visit.identity.caller.bits(), keyed.key, entry.clone()));
     if kept.is_ok() {
-        let (arm, mut reference) = (world.arm(), world.reference());
-        reference.kept(planned, &arm);
+        world.reference().kept(planned);
     }
     world.pause("is kept", visit).await;
     Whole { entry, own: headers, token: visit.identity.token, vouched }

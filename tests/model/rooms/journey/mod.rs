@@ -117,11 +117,10 @@ impl World {
         let Request { person, token, method, target, headers: more, question, fresh } = request;
         let mut headers = PEOPLE[person].headers(token);
         headers.extend(more);
-        let came_in = self.reference().came_in();
         let identity = self.identify.identify(&headers, PEOPLE[person].peer(), &self.policy).unwrap();
         let (path, query) = target.split_once('?').unwrap_or((&target, ""));
         let asked = Asked::new(&method, path, &Query::parse(query), &self.policy);
-        Visit { person, token, came_in, identity, policy: self.policy.clone(), asked, method, target, headers, question, fresh }
+        Visit { person, token, came_in: 0, identity, policy: self.policy.clone(), asked, method, target, headers, question, fresh }
     }
 }
 

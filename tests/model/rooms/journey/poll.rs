@@ -23,6 +23,8 @@ pub async fn poll(world: Arc<World>, visit: Arc<Visit>, at: usize) {
     if world.pause("was looked at", &visit).await == Fate::Lost {
         return;
     }
+    let write = world.begun.lock().unwrap()[&at];
+    world.reference().heard(write);
     let received = receive(&world, &visit, answered, true).await;
     let mut over = false;
     if let Some((begun, named)) = known {
@@ -41,7 +43,6 @@ pub async fn poll(world: Arc<World>, visit: Arc<Visit>, at: usize) {
     }
     if over {
         // The answer is passed on.
-        let write = world.begun.lock().unwrap()[&at];
         world.reference().end_answered(write);
     }
 }
@@ -59,7 +60,7 @@ fn hear(world: &World, at: usize, operation: &Operation, status: u16) -> bool {
         (_, Some(well)) => {
             if let (true, Some(number)) = (well, operation.gone) {
                 let seen = [Sighting { thing: operation.thing, number, lags: false }];
-                reference.told(&Telling { seen: &seen, tagged: true, by: None });
+                reference.told(&Telling { seen: &seen, tagged: true, listed: false, by: None });
             }
             reference.ended(write, world.clock.now());
             true

@@ -40,6 +40,7 @@ pub async fn send(world: &World, visit: &Visit, number: usize) -> Option<Receive
     if world.pause("was looked at", visit).await == Fate::Lost {
         return None;
     }
+    world.reference().heard_answer(number);
     Some(receive(world, visit, answered, false).await)
 }
 

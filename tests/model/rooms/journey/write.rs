@@ -57,6 +57,7 @@ pub async fn write(world: Arc<World>, visit: Arc<Visit>, mut write: Write) {
     if world.pause("was applied", &visit).await == Fate::Lost {
         return give_up(&world, &visit, fence, settles, lost(true)).await;
     }
+    world.reference().heard(settles);
     let brought = answered.clone();
     let received = receive(&world, &visit, answered, false).await;
     received_answer(&world, &visit, &write, received, fence, (sent, settles), &brought).await;
@@ -65,6 +66,7 @@ pub async fn write(world: Arc<World>, visit: Arc<Visit>, mut write: Write) {
 /// There was no answer.
 async fn give_up(world: &World, visit: &Visit, fence: Fence, settles: Settles, lost: (Outcome, Ending)) {
     let (outcome, ending) = lost;
+    world.reference().heard(settles);
     fence.lift(outcome).await;
     world.reference().write_lifted(settles, ending, world.clock.now());
     world.pause("is lifted", visit).await;
@@ -172,7 +174,7 @@ fn took_effect(
         }
         if status != 202 {
             world.scopes.deleted(path, family, world.scopes.now());
-            world.reference().told(&Telling { seen: &brought.brought, tagged: true, by: None });
+            world.reference().told(&Telling { seen: &brought.brought, tagged: true, listed: false, by: None });
         }
         return;
     }
@@ -182,7 +184,7 @@ fn took_effect(
         return;
     }
     let _ = world.scopes.learn(&Shown { path, family, document, sent, whole: None });
-    world.reference().told(&Telling { seen: &brought.brought, tagged: true, by: None });
+    world.reference().told(&Telling { seen: &brought.brought, tagged: true, listed: false, by: None });
     if is_ruled(visit) {
         let question =
             guard::Question { key: armshield::arm::document::hash(path.as_str()), path: &path.shared() };

@@ -48,7 +48,7 @@ pub struct Guarded<'a> {
 impl Reference {
     /// A client is shown versions.
     pub fn showed(&mut self, person: usize, seen: &[Sighting], listed: bool, arm: &Arm, now: Moment) {
-        let tick = self.tick();
+        let tick = self.tick("shown to person", person);
         for sighting in seen {
             let Some(version) = arm.version(sighting.thing, sighting.number) else { continue };
             let tag = tag_text(sighting.thing, version);
@@ -76,7 +76,7 @@ impl Reference {
 
     /// A client is shown that a resource is gone, or deleted it.
     pub fn saw_the_end(&mut self, person: usize, thing: usize) {
-        let tick = self.tick();
+        let tick = self.tick("shown the end to person", person);
         self.bases.0.entry((PEOPLE[person].unit, thing)).or_default().ended = tick;
     }
 

@@ -26,8 +26,8 @@ struct Voucher {
 
 impl Reference {
     /// A request came. Gives back when.
-    pub fn came_in(&mut self) -> Tick {
-        self.tick()
+    pub fn came_in(&mut self, person: usize) -> Tick {
+        self.tick("a request came from person", person)
     }
 
     /// Whether ARM has let in this very token a short while ago.
@@ -48,13 +48,13 @@ impl Reference {
 
     /// ARM answered 401.
     pub fn turned_away(&mut self, token: usize) {
-        let refused = self.tick();
+        let refused = self.tick("401 got token", token);
         self.callers.vouchers[token] = Voucher { until: Moment::ZERO, refused };
     }
 
     /// ARM answered 403 to a token that was believed when it asked.
     pub fn forbidden(&mut self, principal: usize, path: &str) {
-        let tick = self.tick();
+        let tick = self.tick("403 got principal", principal);
         self.callers.refused.push((principal, path.to_lowercase(), tick));
     }
 

@@ -47,6 +47,7 @@ impl Reference {
             let other = self.flights.0[at].fetch;
             self.wrong.push(format!("P9: {asker:?} began call {fetch} beside {other}: {:?}", self.fetches[other]));
         }
+        self.tick("begun was call", fetch);
         self.flights.0.push(Flight { together, fetch, alive: 1, sent: false, over: false });
     }
 
@@ -58,6 +59,7 @@ impl Reference {
         };
         self.flights.0[at].alive += 1;
         let fetch = self.flights.0[at].fetch;
+        self.tick("joined was call", fetch);
         self.given(asker, fetch, How::Joining, arm, now);
         fetch
     }

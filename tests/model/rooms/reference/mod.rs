@@ -64,9 +64,13 @@ pub struct Fetch {
     seen: Vec<Sighting>,
     in_progress: bool,
     personal: bool,
+    /// When its answer came in.
+    came: Tick,
     /// When what it shows was taken in.
     taken: Option<Tick>,
     kept: bool,
+    /// It showed less than was known, and could be seen to.
+    lags: bool,
     /// Nothing that it shows was shown differently to a call that was under way at the same time.
     alone: bool,
 }
@@ -74,6 +78,8 @@ pub struct Fetch {
 #[derive(Debug, Default)]
 pub struct Reference {
     tick: Tick,
+    /// All that happened, for whoever has to understand a failure: what, and to which person, call or write.
+    journal: Vec<(Tick, &'static str, usize)>,
     /// Promises that were broken.
     pub wrong: Vec<String>,
     fetches: Vec<Fetch>,
@@ -90,9 +96,17 @@ pub struct Reference {
 
 impl Reference {
     /// Something happened.
-    fn tick(&mut self) -> Tick {
+    fn tick(&mut self, what: &'static str, to: usize) -> Tick {
         self.tick += 1;
+        self.journal.push((self.tick, what, to));
         self.tick
+    }
+
+    /// All that happened, a line each.
+    pub fn journal(&self) -> String {
+        let happened = self.journal.iter().map(|(tick, what, to)| format!("{tick:5} {what} {to}\n"));
+        let calls = self.fetches.iter().enumerate().filter(|(_, call)| call.sent.is_some());
+        happened.chain(calls.map(|(at, call)| format!("call {at}: {call:?}\n"))).collect()
     }
 
     /// A promise was broken.
@@ -111,8 +125,10 @@ impl Reference {
             seen: Vec::new(),
             in_progress: false,
             personal: false,
+            came: 0,
             taken: None,
             kept: false,
+            lags: false,
             alone: true,
         });
         self.fetches.len() - 1
@@ -120,12 +136,12 @@ impl Reference {
 
     /// It is settled what the answer to a call will depend on.
     pub fn stamped(&mut self, fetch: usize) {
-        self.fetches[fetch].stamped = self.tick();
+        self.fetches[fetch].stamped = self.tick("it is settled what this call depends on:", fetch);
     }
 
     /// A call was sent.
     pub fn sent(&mut self, fetch: usize, now: Moment) {
-        self.fetches[fetch].sent = Some((self.tick(), now));
+        self.fetches[fetch].sent = Some((self.tick("sent was call", fetch), now));
         self.flight_sent(fetch);
     }
 
@@ -135,10 +151,17 @@ impl Reference {
         (fetch.seen, fetch.in_progress, fetch.personal) = (seen.to_vec(), in_progress, personal);
     }
 
+    /// An answer came in.
+    pub fn heard_answer(&mut self, fetch: usize) {
+        self.fetches[fetch].came = self.tick("answered was call", fetch);
+    }
+
     /// An answer is kept. One sent earlier never takes the place of one sent later.
-    pub fn kept(&mut self, fetch: usize, arm: &Arm) {
-        self.is_no_lag(fetch, arm);
-        let Fetch { question, principal, .. } = self.fetches[fetch];
+    pub fn kept(&mut self, fetch: usize) {
+        let Fetch { question, principal, lags, .. } = self.fetches[fetch];
+        if lags {
+            self.wrong.push(format!("P6: lag was kept as answer {fetch}: {:?}", self.fetches[fetch]));
+        }
         self.fetches[fetch].kept = true;
         let place = self.kept.entry((principal, question)).or_insert(fetch);
         let sent = |at: usize| self.fetches[at].sent.map(|(tick, _)| tick);

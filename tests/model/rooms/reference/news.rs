@@ -24,6 +24,8 @@ struct Told {
     tick: Tick,
     number: usize,
     tagged: bool,
+    /// A list showed it, or did not.
+    listed: bool,
 }
 
 /// What tells of resources: an answer to a read, to a write, the end of an operation.
@@ -31,6 +33,7 @@ struct Told {
 pub struct Telling<'a> {
     pub seen: &'a [Sighting],
     pub tagged: bool,
+    pub listed: bool,
     pub by: Option<usize>,
 }
 
@@ -46,7 +49,7 @@ impl Reference {
         let one = self.fetches[fetch].clone();
         let question = &QUESTIONS[one.question];
         let sent = one.sent.map_or(0, |(sent, _)| sent);
-        let mut seen = one.seen.clone();
+        let (mut seen, mut new) = (one.seen.clone(), false);
         let list = question.is_list().then(|| (question.target().split('?').next().unwrap().to_owned(), question.is_filtered()));
         if let Some(list) = list {
             // Who is missing is told by a list that is not what it was, or is the first of its kind.
@@ -54,32 +57,38 @@ impl Reference {
             let ids: Vec<_> = seen.iter().filter(there).map(|one| one.thing).collect();
             let filtered = list.1;
             let before = self.news.ids.insert(list, ids.clone());
+            new = before.as_ref() != Some(&ids);
             if before.as_ref().map_or(filtered, |before| *before == ids) {
                 seen.retain(|one| ids.contains(&one.thing));
             }
         }
         if let (About::Point(thing), Some(version)) = (question.about, seen.first().and_then(|one| arm.version(one.thing, one.number))) {
-            self.showed_its_state(thing, sent, version.state == State::Succeeded, now);
+            self.showed_its_state(thing, (sent, one.came), version.state == State::Succeeded, now);
         }
         let differs = |one: &Sighting| {
             let overlaps = |told: &&Told| told.tick > sent && told.number != one.number;
             self.news.told[one.thing].iter().any(|told| overlaps(&told))
         };
         self.fetches[fetch].alone = !one.seen.iter().any(differs);
-        if self.is_lag(&one, arm) {
-            self.fetches[fetch].alone = false;
-        }
+        self.fetches[fetch].lags = !question.kind().is_network() && self.is_lag(&one, arm);
         self.fetches[fetch].taken = Some(self.tick + 1);
-        self.told(&Telling { seen: &seen, tagged: question.is_tagged(), by: Some(fetch) });
+        let by = Some(fetch);
+        self.told(&Telling { seen: &seen, tagged: question.is_tagged(), listed: question.is_list(), by });
+        if new {
+            self.news.novelties.push((self.tick, by));
+        }
     }
 
     /// armshield was told.
     pub fn told(&mut self, telling: &Telling<'_>) {
-        let tick = self.tick();
+        let tick = self.tick("learned by call", telling.by.unwrap_or(usize::MAX));
         let mut new = false;
         for one in telling.seen {
-            new |= self.news.last(one.thing).is_none_or(|told| told.number != one.number);
-            let told = Told { tick, number: one.number, tagged: telling.tagged };
+            let Telling { tagged, listed, .. } = *telling;
+            // That something is gone is told by a list in another way than by an answer about it.
+            let same = |told: &Told| told.number == one.number && told.listed == listed;
+            new |= !self.news.last(one.thing).is_some_and(same);
+            let told = Told { tick, number: one.number, tagged, listed };
             self.news.told[one.thing].push(told);
         }
         if new {
@@ -101,15 +110,6 @@ impl Reference {
             Some(known) => tagged && told.tagged && known.life == shown.life && known.tag > shown.tag,
             None => false,
         })
-    }
-
-    /// An answer was kept that can be seen to be lag.
-    pub(super) fn is_no_lag(&mut self, fetch: usize, arm: &Arm) {
-        let one = self.fetches[fetch].clone();
-        let compute = !QUESTIONS[one.question].kind().is_network();
-        if compute && self.is_lag(&one, arm) {
-            self.wrong.push(format!("P6: lag was kept as answer {fetch}: {one:?}"));
-        }
     }
 
     pub(super) fn is_not_before_news(&self, fetch: &Fetch, how: How, arm: &Arm) -> Result<(), String> {

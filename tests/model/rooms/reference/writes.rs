@@ -49,11 +49,16 @@ struct Under {
     reached: Reached,
     near: Moment,
     wider: Moment,
+    /// When the latest that ARM said of it came in.
+    heard: Tick,
 }
 
 #[derive(Debug)]
 struct Event {
+    /// When it was passed on to a client, or took effect.
     tick: Tick,
+    /// What was asked for before is from before it.
+    since: Tick,
     reached: Reached,
     what: &'static str,
 }
@@ -62,13 +67,15 @@ struct Event {
 pub(super) struct Writes {
     events: Vec<Event>,
     under: Vec<Under>,
+    /// When something last happened that may make answers unusable.
+    stirred: Tick,
     /// Operations without a poll URL: the resource that shows their end, and when their beginning was noted.
     shown: Vec<(usize, Settles, Tick)>,
 }
 
 impl Writes {
     pub(super) fn is_quiet_since(&self, tick: Tick) -> bool {
-        self.events.last().is_none_or(|event| event.tick < tick)
+        self.stirred < tick
     }
 }
 
@@ -77,12 +84,18 @@ impl Reference {
     pub fn write_sent(&mut self, target: Target, uniform: bool, vouched: bool, now: Moment) -> Settles {
         let reached = std::array::from_fn(|at| reach(target, &QUESTIONS[at], uniform));
         let until = if vouched { now + OPERATION } else { Moment::ZERO };
-        self.writes.under.push(Under { reached, near: until, wider: until });
+        self.writes.under.push(Under { reached, near: until, wider: until, heard: 0 });
         let write = Settles(self.writes.under.len() - 1);
         if vouched {
+            self.heard(write);
             self.happened(write, "a write was sent");
         }
         write
+    }
+
+    /// ARM's answer to a write, or to a poll of its operation, came in, or was lost.
+    pub fn heard(&mut self, write: Settles) {
+        self.writes.under[write.0].heard = self.tick("heard of was write", write.0);
     }
 
     /// What a write made wrong has been dropped.
@@ -95,6 +108,7 @@ impl Reference {
             Ending::Unknown => (now + UNKNOWN, now + SETTLE),
         };
         (under.near, under.wider) = (near, wider);
+        self.writes.stirred = self.tick("lifted was write", write.0);
     }
 
     /// The answer to a write is passed on.
@@ -113,6 +127,7 @@ impl Reference {
     pub fn ended(&mut self, write: Settles, now: Moment) {
         let under = &mut self.writes.under[write.0];
         (under.near, under.wider) = (now + SETTLE, now + SETTLE);
+        self.writes.stirred = self.tick("ended has what was begun by write", write.0);
     }
 
     /// The answer that says so is passed on.
@@ -122,12 +137,12 @@ impl Reference {
 
     /// An operation without a poll URL was noted: a read of the resource shows its end.
     pub fn will_show_its_end(&mut self, thing: usize, write: Settles) {
-        let noted = self.tick();
+        let noted = self.tick("it will show its end: resource", thing);
         self.writes.shown.push((thing, write, noted));
     }
 
     /// A read of a resource that was sent then showed whether it is at rest.
-    pub(super) fn showed_its_state(&mut self, thing: usize, sent: Tick, rests: bool, now: Moment) {
+    pub(super) fn showed_its_state(&mut self, thing: usize, (sent, came): (Tick, Tick), rests: bool, now: Moment) {
         let told = |(of, _, noted): &(usize, Settles, Tick)| *of == thing && *noted < sent;
         let (over, rest) = std::mem::take(&mut self.writes.shown).into_iter().partition(|one| told(one) && rests);
         self.writes.shown = rest;
@@ -138,6 +153,7 @@ impl Reference {
         let over: Vec<(usize, Settles, Tick)> = over;
         for (_, write, _) in over {
             self.ended(write, now);
+            self.writes.under[write.0].heard = came;
             self.end_answered(write);
         }
     }
@@ -151,19 +167,22 @@ impl Reference {
                 *at = at.filter(|reach| *reach == Reach::Near);
             }
         }
-        let tick = self.tick();
-        self.writes.events.push(Event { tick, reached, what: "it was purged" });
+        let tick = self.tick("purged was resource", thing.unwrap_or(usize::MAX));
+        self.writes.stirred = tick;
+        self.writes.events.push(Event { tick, since: tick, reached, what: "it was purged" });
     }
 
     fn happened(&mut self, write: Settles, what: &'static str) {
-        let (tick, reached) = (self.tick(), self.writes.under[write.0].reached);
-        self.writes.events.push(Event { tick, reached, what });
+        let tick = self.tick(what, write.0);
+        self.writes.stirred = tick;
+        let Under { reached, heard: since, .. } = self.writes.under[write.0];
+        self.writes.events.push(Event { tick, since, reached, what });
     }
 
     pub(super) fn is_from_after_writes(&self, question: usize, sent: Tick) -> Result<(), String> {
         let since = self.writes.events.iter().rev().take_while(|event| event.tick > sent);
-        match since.filter(|event| event.reached[question].is_some()).last() {
-            Some(event) => Err(format!("P3, P4: it was sent at {sent}, and {} at {}", event.what, event.tick)),
+        match since.filter(|event| event.since > sent && event.reached[question].is_some()).last() {
+            Some(event) => Err(format!("P3, P4: it was sent at {sent}, and {} at {}", event.what, event.since)),
             None => Ok(()),
         }
     }
