@@ -19,7 +19,7 @@ use super::drive::{Graceful, Limits, drive};
 use super::rewind::Rewind;
 use super::sniff::{Opening, sniff};
 use super::timed::Timed;
-use super::{Ending, Entrance, Guard, Handler, Settings, Shared};
+use super::{Connection, Ending, Entrance, Guard, Handler, Settings, Shared};
 
 /// How long a connection that we close is read on, so that the client gets our last answer and not a reset.
 const LAST_WORDS: Duration = Duration::from_secs(2);
@@ -140,13 +140,13 @@ impl<H: Handler> Session<H> {
     + 'static
     + use<H> {
         let (handler, activity) = (self.handler.clone(), self.activity.clone());
-        let entrance = Arc::new(self.entrance.clone());
+        let connection = Arc::new(Connection::new(self.entrance.clone()));
         service_fn(move |request: Request<Incoming>| {
             let in_flight = activity.begin();
-            let (handler, entrance) = (handler.clone(), entrance.clone());
+            let (handler, connection) = (handler.clone(), connection.clone());
             async move {
                 let keeps = request.version() >= Version::HTTP_2;
-                let mut answer = handler.handle(request, entrance).await;
+                let mut answer = handler.handle(request, connection).await;
                 if !keeps && in_flight.is_last() {
                     answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
                 }

@@ -7,7 +7,7 @@ use http::header::{self, HeaderName, HeaderValue};
 
 /// Fields that are always of one connection. `Proxy-Authorization` and `Proxy-Authenticate` are between a
 /// client and the proxy it dialled (RFC 9110 §11.7).
-const OF_ONE_CONNECTION: [HeaderName; 8] = [
+static OF_ONE_CONNECTION: [HeaderName; 8] = [
     header::CONNECTION,
     HeaderName::from_static("keep-alive"),
     HeaderName::from_static("proxy-connection"),
