@@ -56,23 +56,19 @@ impl ArmPath {
         };
         let mut folded: Arc<str> = decoded.into();
         Arc::make_mut(&mut folded).make_ascii_lowercase();
-        let mut segments = folded.split('/');
-        if segments.next() != Some("") {
+        if !folded.starts_with('/') {
             return Err(NotCanonical::Character);
         }
         let (mut end, mut ends, mut provider) = (0, Vec::with_capacity(12), None);
-        for segment in segments {
+        for segment in folded.as_bytes().split(|byte| *byte == b'/').skip(1) {
             match segment {
-                "" => return Err(NotCanonical::Empty),
-                "." | ".." => return Err(NotCanonical::Dots),
-                "providers" if provider.is_none() => provider = Some(ends.len()),
+                b"" => return Err(NotCanonical::Empty),
+                b"." | b".." => return Err(NotCanonical::Dots),
+                b"providers" if provider.is_none() => provider = Some(ends.len()),
                 _ => {}
             }
             end += 1 + segment.len();
             ends.push(u32::try_from(end).map_err(|_| NotCanonical::Character)?);
-        }
-        if ends.is_empty() {
-            return Err(NotCanonical::Character);
         }
         Ok(Self { folded, ends, provider })
     }

@@ -95,31 +95,31 @@ impl Line<'_> {
         fields.text("profile", self.profile);
         fields.text("method", self.method.as_str());
         fields.text("path", self.path);
-        fields.text("intent", self.intent);
+        fields.word("intent", self.intent);
         if !self.kind.is_empty() {
             fields.text("type", self.kind);
         }
-        fields.text("standing", self.standing);
+        fields.word("standing", self.standing);
         fields.number("status", self.status.into(), 0);
         fields.number("bytes", self.bytes.into(), 0);
         if !self.complete {
-            fields.text("end", "broken");
+            fields.word("end", "broken");
         }
         if self.cache != Cache::None {
-            fields.text("cache", self.cache.as_str());
+            fields.word("cache", self.cache.as_str());
         }
         if let Cache::Hit(age) = self.cache {
             fields.number("age", age.as_millis(), 3);
         }
         if !self.cache.reason().is_empty() {
-            fields.text("why", self.cache.reason());
+            fields.word("why", self.cache.reason());
         }
         if let Some((source, result)) = self.guard {
-            fields.text("guard", source);
-            fields.text("result", result);
+            fields.word("guard", source);
+            fields.word("result", result);
         }
         if !self.refused.is_empty() {
-            fields.text("refused", self.refused);
+            fields.word("refused", self.refused);
         }
         let tenths_of_millis = |time: Duration| time.as_micros() / 100;
         fields.number("queue_ms", tenths_of_millis(self.queue), 1);
@@ -174,6 +174,18 @@ impl Fields<'_> {
             place += 1;
         }
         self.out.extend_from_slice(&digits[at..]);
+    }
+
+    /// A word of ours, which needs no care.
+    fn word(&mut self, name: &str, word: &'static str) {
+        self.name(name);
+        if self.format == Format::Json {
+            self.out.push(b'"');
+            self.out.extend_from_slice(word.as_bytes());
+            self.out.push(b'"');
+        } else {
+            self.out.extend_from_slice(word.as_bytes());
+        }
     }
 
     /// Text in quotes where it needs them, so that nothing a client sends can begin a line or a field.
