@@ -122,8 +122,11 @@ impl Line<'_> {
             fields.word("refused", self.refused);
         }
         let tenths_of_millis = |time: Duration| time.as_micros() / 100;
-        fields.number("queue_ms", tenths_of_millis(self.queue), 1);
-        fields.number("upstream_ms", tenths_of_millis(self.upstream), 1);
+        for (name, time) in [("queue_ms", self.queue), ("upstream_ms", self.upstream)] {
+            if !time.is_zero() {
+                fields.number(name, tenths_of_millis(time), 1);
+            }
+        }
         fields.number("total_ms", tenths_of_millis(self.total), 1);
         if !self.correlation.is_empty() {
             fields.text("correlation", self.correlation);
@@ -157,23 +160,26 @@ impl Fields<'_> {
     }
 
     /// A number with so many digits behind the point, given in units of the last of them. By hand: the
-    /// standard formatter takes as long for a line's numbers as everything else about it.
-    fn number(&mut self, name: &str, value: u128, decimals: usize) {
+    /// standard formatter takes longer for a line's numbers than everything else about it.
+    fn number(&mut self, name: &str, value: u128, decimals: u32) {
         self.name(name);
-        let mut left = u64::try_from(value).unwrap_or(u64::MAX);
-        let mut digits = [0; 24];
-        let (mut at, mut place) = (digits.len(), 0);
-        while left > 0 || place <= decimals {
-            if place == decimals && decimals > 0 {
-                at -= 1;
-                digits[at] = b'.';
-            }
-            at -= 1;
-            digits[at] = b'0' + (left % 10) as u8;
-            left /= 10;
-            place += 1;
+        let (value, whole) = (u64::try_from(value).unwrap_or(u64::MAX), 10_u64.pow(decimals));
+        self.digits(value / whole, 1);
+        if decimals > 0 {
+            self.out.push(b'.');
+            self.digits(value % whole, decimals as usize);
         }
-        self.out.extend_from_slice(&digits[at..]);
+    }
+
+    fn digits(&mut self, mut value: u64, least: usize) {
+        let mut digits = [b'0'; 20];
+        let mut at = digits.len();
+        while value > 0 {
+            at -= 1;
+            digits[at] = b'0' + (value % 10) as u8;
+            value /= 10;
+        }
+        self.out.extend_from_slice(&digits[at.min(digits.len() - least)..]);
     }
 
     /// A word of ours, which needs no care.
@@ -239,7 +245,7 @@ mod tests {
         assert_eq!(
             written(&line("/subscriptions/s"), Format::Text),
             "time=1800000000.000 profile=ccm method=GET path=/subscriptions/s intent=read \
-             type=microsoft.compute/virtualmachines standing=vouched status=200 bytes=12 cache=hit age=1.500 queue_ms=0.0 upstream_ms=0.0 total_ms=0.1\n"
+             type=microsoft.compute/virtualmachines standing=vouched status=200 bytes=12 cache=hit age=1.500 total_ms=0.1\n"
         );
     }
 

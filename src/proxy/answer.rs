@@ -20,7 +20,7 @@ pub(super) fn hit(
     age: Duration,
     ttl: Duration,
 ) -> Response<Body> {
-    let said = HeaderValue::try_from(format!("armshield; hit; ttl={}", ttl.as_secs()));
+    let said = HeaderValue::try_from("armshield; hit; ttl=".to_owned() + &ttl.as_secs().to_string());
     let said = said.unwrap_or(HeaderValue::from_static("armshield; hit"));
     repeated(rooms, visit, entry, Some(age), said)
 }

@@ -77,7 +77,6 @@ async fn dispatch(rooms: &Arc<Rooms>, visit: &Arc<Visit>, body: Body) -> Answere
 mod tests {
     use super::*;
 
-    /// What a call makes wait, in bytes.
     fn size_of_future<'a, F>(_: fn(&'a Arc<Rooms>, Request<Body>, &'a Connection<Memory>) -> F) -> usize {
         size_of::<F>()
     }
@@ -85,6 +84,6 @@ mod tests {
     #[test]
     fn what_is_kept_and_moved_for_every_request_is_small() {
         let size = size_of_future(answer);
-        assert!(size < 1024, "{size} bytes");
+        assert!(size < 2048, "{size} bytes");
     }
 }
