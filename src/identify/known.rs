@@ -66,6 +66,7 @@ impl Identify {
     /// Who this asker is if it comes with this User-Agent over this connection. No effects.
     #[must_use]
     pub fn meet(&self, known: &Known, agent: &[u8], peer: Peer, policy: &Policy) -> Identity {
-        self.met(known.spoken.clone(), agent, peer, policy)
+        let Spoken { token, credential, standing, asked } = known.spoken.clone();
+        self.identity(self.who(token, credential, agent, peer, policy), standing, asked, peer)
     }
 }

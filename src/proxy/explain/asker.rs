@@ -120,7 +120,7 @@ fn gate(rooms: &Rooms, visit: &Visit) -> (Gate, Option<&'static str>) {
         let opens = Some(rooms.until(rooms.clock.now() + rated.retry_after));
         return (Gate { open: false, budget, opens, waits_seconds: None }, Some("unvouched"));
     }
-    match rooms.admit.look(&visit.asked.call, visit.payer()) {
+    match rooms.admit.look(&visit.call(), visit.payer()) {
         Look::Enter => (open, None),
         Look::Wait(longest) => (Gate { waits_seconds: Some(seconds(longest)), ..open }, None),
         Look::Closed(closed) => {

@@ -23,7 +23,7 @@ const OURS: &str = "localhost";
 pub(super) struct Question {
     head: Parts,
     entrance: Entrance,
-    dialled: Dialled,
+    dialled: Arc<Dialled>,
     policy: Arc<Policy>,
 }
 
@@ -51,7 +51,7 @@ impl Question {
             Err(refusal) => return Err(NotExplained::Dialled(refusal.to_string())),
         };
         hop::strip(&mut head.headers);
-        Ok(Self { head, entrance, dialled, policy })
+        Ok(Self { head, entrance, dialled: Arc::new(dialled), policy })
     }
 
     /// The request as it would come from this asker.
