@@ -21,7 +21,7 @@ use armshield::cache::{Keyed, Refusals, Store, Variants};
 use armshield::classify::Asked;
 use armshield::clock::{Clock, Wall};
 use armshield::coalesce::Flights;
-use armshield::guard::Guard;
+use armshield::guard::{Guard, Viewer};
 use armshield::identify::{Identify, Identity, Token};
 use armshield::operations::Operations;
 use armshield::policy::{Policy, Profile};
@@ -187,6 +187,11 @@ impl Visit {
     fn client(&self, proven: bool) -> u128 {
         let identity = &self.identity;
         if proven { identity.claimed_client().bits() } else { identity.client.bits() }
+    }
+
+    /// The same as the guard knows it.
+    fn viewer(&self, client: u128) -> Viewer<'_> {
+        Viewer { client, caller: self.identity.caller.bits(), profile: self.profile() }
     }
 
     fn query(&self) -> Query<'_> {

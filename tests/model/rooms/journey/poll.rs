@@ -60,7 +60,8 @@ fn hear(world: &World, at: usize, operation: &Operation, status: u16) -> bool {
         (_, Some(well)) => {
             if let (true, Some(number)) = (well, operation.gone) {
                 let seen = [Sighting { thing: operation.thing, number, lags: false }];
-                reference.told(&Telling { seen: &seen, tagged: true, listed: false, by: None });
+                let sent = reference.now();
+                reference.told(&Telling { seen: &seen, sent, tagged: true, listed: false, by: None });
             }
             reference.ended(write, world.clock.now());
             true

@@ -183,7 +183,7 @@ fn show(world: &World, visit: &Visit, keyed: &Keyed, entry: &Entry, client: u128
     match (&parts.document, parts.status.as_u16()) {
         (Some(document), 200) => {
             let question = guard::Question { key: keyed.question.short(), path: &parts.path };
-            world.guard.show(client, &question, document, visit.profile().base_window);
+            world.guard.show(&visit.viewer(client), &question, document);
             if known {
                 let (arm, mut reference) = (world.arm(), world.reference());
                 reference.showed_answer(visit.person, number(entry), &arm, world.clock.now());

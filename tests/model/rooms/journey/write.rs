@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use armshield::arm::{Document, Shape, State};
+use armshield::arm::{ArmPath, Document, Shape, State};
 use armshield::classify::Touched;
 use armshield::guard::{self, Choice, is_guardable};
 use armshield::operations::Begun;
@@ -15,7 +15,7 @@ use http::{Method, header};
 use super::send::{Received, receive};
 use super::{Visit, World};
 use crate::rooms::arm::{Answered, Wanted};
-use crate::rooms::reference::{Ending, Guarded, Settles, Telling};
+use crate::rooms::reference::{Ending, Guarded, Settles, Telling, Tick};
 use crate::rooms::stage::Fate;
 use crate::rooms::table::{SET, Target};
 
@@ -79,31 +79,50 @@ fn is_ruled(visit: &Visit) -> bool {
     })
 }
 
-/// Chooses the condition of a write that is to be guarded.
-fn guarded(world: &World, visit: &Visit, write: &Write) -> Option<Choice> {
+/// The resource of a write that is for the guard, and what the guard may do.
+fn ruled(visit: &Visit) -> Option<(&ArmPath, GuardMode)> {
     let mode = visit.policy.guard_of(visit.profile());
-    let query = visit.query();
     let path = visit.asked.path.as_ref().filter(|_| is_ruled(visit))?;
-    if mode == GuardMode::Off || !is_guardable(&visit.method, query.api_version()) {
+    if mode == GuardMode::Off {
         return None;
     }
-    let body = write.body();
-    let choice = world.guard.choose(&guard::Write {
-        client: visit.identity.claimed_client().bits(),
+    is_guardable(&visit.method, visit.query().api_version()).then_some((path, mode))
+}
+
+/// Chooses the condition of a write of `client`.
+fn choose(
+    world: &World,
+    visit: &Visit,
+    (path, mode): (&ArmPath, GuardMode),
+    client: u128,
+    body: Option<&[u8]>,
+) -> Choice {
+    let present = world.scopes.present(path);
+    world.guard.choose(&guard::Write {
+        client,
         method: &visit.method,
         path,
-        api_version: query.api_version(),
+        api_version: visit.query().api_version(),
         headers: &visit.headers,
-        body: Some(&body),
+        body,
         window: visit.profile().base_window,
         mode,
-    });
+        present: present.as_ref().map(|(life, etag)| (life, etag)),
+    })
+}
+
+/// Chooses the condition of a write that is to be guarded.
+fn guarded(world: &World, visit: &Visit, write: &Write) -> Option<Choice> {
+    let ruled = ruled(visit)?;
+    let client = visit.identity.claimed_client().bits();
+    let choice = choose(world, visit, ruled, client, Some(&write.body()));
     if let Target::Thing(thing) = write.wanted.target {
         let own = visit.headers.get(header::IF_MATCH).or_else(|| visit.headers.get(header::IF_NONE_MATCH));
         let own = own.map(|value| value.to_str().unwrap());
         let stated = write.stated.as_deref();
         let asked = Guarded { person: visit.person, thing, method: &visit.method, own, stated };
-        world.reference().chose(&asked, &choice, world.clock.now());
+        let (arm, mut reference) = (world.arm(), world.reference());
+        reference.chose(&asked, &choice, &arm, world.clock.now());
     }
     Some(choice)
 }
@@ -131,7 +150,7 @@ async fn received_answer(
     world.reference().write_lifted(settles, ending, world.clock.now());
     world.pause("is lifted", visit).await;
     if (200..300).contains(&status) {
-        took_effect(world, visit, write, status, proven, document.as_ref(), sent, brought);
+        took_effect(world, visit, write, status, proven, document.as_ref(), (sent, settles.asked()), brought);
     }
     world.pause("took effect", visit).await;
     if begun.any() {
@@ -160,7 +179,7 @@ fn took_effect(
     status: u16,
     proven: bool,
     document: Option<&Arc<Document>>,
-    sent: Sent,
+    (sent, asked): (Sent, Tick),
     brought: &Answered,
 ) {
     let (Some(path), Some((kind, Shape::Point))) = (&visit.asked.path, &visit.asked.kind) else { return };
@@ -174,7 +193,9 @@ fn took_effect(
         }
         if status != 202 {
             world.scopes.deleted(path, family, world.scopes.now());
-            world.reference().told(&Telling { seen: &brought.brought, tagged: true, listed: false, by: None });
+            let mut reference = world.reference();
+            let now = reference.now();
+            reference.told(&Telling { seen: &brought.brought, sent: now, tagged: true, listed: false, by: None });
         }
         return;
     }
@@ -184,11 +205,11 @@ fn took_effect(
         return;
     }
     let _ = world.scopes.learn(&Shown { path, family, document, sent, whole: None });
-    world.reference().told(&Telling { seen: &brought.brought, tagged: true, listed: false, by: None });
+    world.reference().told(&Telling { seen: &brought.brought, sent: asked, tagged: true, listed: false, by: None });
     if is_ruled(visit) {
         let question =
             guard::Question { key: armshield::arm::document::hash(path.as_str()), path: &path.shared() };
-        world.guard.show(client, &question, document, visit.profile().base_window);
+        world.guard.show(&visit.viewer(client), &question, document);
         if known {
             let (arm, mut reference) = (world.arm(), world.reference());
             reference.showed(visit.person, &brought.brought, false, &arm, world.clock.now());

@@ -10,7 +10,7 @@ use armshield::guard::{Choice, Source};
 use http::Method;
 
 use super::{Fetch, Reference, Tick};
-use crate::rooms::arm::{Arm, Sighting, tag_text};
+use crate::rooms::arm::{Arm, Sighting, Version, tag_text};
 use crate::rooms::people::{PEOPLE, WINDOW};
 use crate::rooms::table::{About, QUESTIONS};
 
@@ -81,13 +81,19 @@ impl Reference {
     }
 
     /// A condition was chosen, or none.
-    pub fn chose(&mut self, write: &Guarded<'_>, choice: &Choice, now: Moment) {
-        if let Err(why) = self.is_right(write, choice, now) {
+    pub fn chose(&mut self, write: &Guarded<'_>, choice: &Choice, arm: &Arm, now: Moment) {
+        if let Err(why) = self.is_right(write, choice, arm, now) {
             self.wrong.push(format!("P7: {why}: {choice:?} for {write:?}"));
         }
     }
 
-    fn is_right(&self, write: &Guarded<'_>, choice: &Choice, now: Moment) -> Result<(), String> {
+    fn is_right(
+        &self,
+        write: &Guarded<'_>,
+        choice: &Choice,
+        arm: &Arm,
+        now: Moment,
+    ) -> Result<(), String> {
         let may_be = *write.method == Method::PUT || *write.method == Method::PATCH;
         if !may_be {
             return Err("deletes and actions are never guarded".into());
@@ -106,29 +112,43 @@ impl Reference {
             return if exact { Ok(()) } else { Err(format!("the body says {stated}")) };
         }
         let memory = self.bases.0.get(&(PEOPLE[write.person].unit, write.thing));
-        let [certain, possible] = memory.map(|memory| memory.versions(now)).unwrap_or_default();
+        let present = self.certain_version(write.thing, arm);
+        let told = self.told_versions(write.thing, arm);
+        let sets = memory.map(|memory| memory.versions(write.thing, present, &told, now)).unwrap_or_default();
         let fits = |versions: &BTreeSet<String>| match versions.len() {
             0 => choice.source == Source::None && !choice.send,
             1 => choice.source == Source::Seen && etag == versions.first().map(String::as_str) && choice.send == enforces,
             _ => choice.source == Source::Ambiguous && !choice.send,
         };
-        if fits(&certain) || fits(&possible) { Ok(()) } else { Err(format!("it was shown {certain:?}")) }
+        if sets.iter().any(fits) { Ok(()) } else { Err(format!("it was shown {sets:?}")) }
     }
 }
 
 impl Memory {
-    /// The versions a body can have been built on; and the same with those that a list showed of a life that had
-    /// ended so long ago that nobody need remember it.
-    fn versions(&self, now: Moment) -> [BTreeSet<String>; 2] {
+    /// The versions a body can have been built on: with and without those that a list showed of a life that had
+    /// ended so long ago that nobody need remember it, and with and without those of another life that have the
+    /// number of a later one: as conditions they would hold. Those of the number that is present never count.
+    fn versions(
+        &self,
+        thing: usize,
+        present: Option<Version>,
+        told: &[Version],
+        now: Moment,
+    ) -> [BTreeSet<String>; 4] {
         let former = |within: bool| -> BTreeSet<u32> {
             let before = self.shown.iter().filter(|show| show.tick < self.ended);
             let recent = |show: &&Show| !within || now.since(show.at) <= WINDOW;
             before.filter(recent).map(|show| show.life).collect()
         };
         let alive = |show: &&Show| show.tick > self.ended && now.since(show.at) <= WINDOW;
-        [false, true].map(|within| {
+        let named = |show: &Show, version: Version| show.life != version.life && show.tag == tag_text(thing, version);
+        [(false, false), (true, false), (false, true), (true, true)].map(|(within, namesakes)| {
             let former = former(within);
-            let counts = |show: &&Show| !(show.listed && former.contains(&show.life));
+            let counts = |show: &&Show| {
+                let present = present.is_some_and(|present| named(show, present));
+                let later = namesakes && told.iter().any(|version| named(show, *version));
+                !(show.listed && former.contains(&show.life)) && !present && !later
+            };
             self.shown.iter().filter(alive).filter(counts).map(|show| show.tag.clone()).collect()
         })
     }

@@ -102,6 +102,11 @@ impl Reference {
         self.tick
     }
 
+    /// The latest that happened.
+    pub const fn now(&self) -> Tick {
+        self.tick
+    }
+
     /// All that happened, a line each.
     pub fn journal(&self) -> String {
         let happened = self.journal.iter().map(|(tick, what, to)| format!("{tick:5} {what} {to}\n"));

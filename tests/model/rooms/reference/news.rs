@@ -23,6 +23,8 @@ pub(super) struct News {
 struct Told {
     tick: Tick,
     number: usize,
+    /// When what showed it was asked for.
+    sent: Tick,
     tagged: bool,
     /// A list showed it, or did not.
     listed: bool,
@@ -32,6 +34,7 @@ struct Told {
 #[derive(Debug, Clone, Copy)]
 pub struct Telling<'a> {
     pub seen: &'a [Sighting],
+    pub sent: Tick,
     pub tagged: bool,
     pub listed: bool,
     pub by: Option<usize>,
@@ -73,7 +76,7 @@ impl Reference {
         self.fetches[fetch].lags = !question.kind().is_network() && self.is_lag(&one, arm);
         self.fetches[fetch].taken = Some(self.tick + 1);
         let by = Some(fetch);
-        self.told(&Telling { seen: &seen, tagged: question.is_tagged(), listed: question.is_list(), by });
+        self.told(&Telling { seen: &seen, sent, tagged: question.is_tagged(), listed: question.is_list(), by });
         if new {
             self.news.novelties.push((self.tick, by));
         }
@@ -84,11 +87,11 @@ impl Reference {
         let tick = self.tick("learned by call", telling.by.unwrap_or(usize::MAX));
         let mut new = false;
         for one in telling.seen {
-            let Telling { tagged, listed, .. } = *telling;
+            let Telling { sent, tagged, listed, .. } = *telling;
             // That something is gone is told by a list in another way than by an answer about it.
             let same = |told: &Told| told.number == one.number && told.listed == listed;
             new |= !self.news.last(one.thing).is_some_and(same);
-            let told = Told { tick, number: one.number, tagged, listed };
+            let told = Told { tick, number: one.number, sent, tagged, listed };
             self.news.told[one.thing].push(told);
         }
         if new {
@@ -156,6 +159,20 @@ impl Reference {
     pub(super) fn is_quiet_since(&self, tick: Tick, own: Option<usize>) -> bool {
         let since = self.news.novelties.iter().rev().take_while(|(at, _)| *at > tick);
         self.writes.is_quiet_since(tick) && since.into_iter().all(|(_, by)| own.is_some() && *by == own)
+    }
+
+    /// All versions of a resource that armshield was told of.
+    pub(super) fn told_versions(&self, thing: usize, arm: &Arm) -> Vec<Version> {
+        self.news.told[thing].iter().filter_map(|told| arm.version(thing, told.number)).collect()
+    }
+
+    /// The version of a resource that armshield must know as the present one: nothing that was under way at the
+    /// same time showed another.
+    pub(super) fn certain_version(&self, thing: usize, arm: &Arm) -> Option<Version> {
+        let told = &self.news.told[thing];
+        let last = told.last().filter(|last| last.tagged && !last.listed)?;
+        let ordered = |other: &Told| other.number == last.number || (other.number < last.number && other.tick < last.sent);
+        told.iter().all(ordered).then(|| arm.version(thing, last.number)).flatten()
     }
 
     /// Whether anything was told of a resource at all.

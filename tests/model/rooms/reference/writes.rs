@@ -42,7 +42,14 @@ impl Ending {
 
 /// A write, known by its number, until nothing of it is under way any more.
 #[derive(Debug, Clone, Copy)]
-pub struct Settles(usize);
+pub struct Settles(usize, Tick);
+
+impl Settles {
+    /// When it was sent.
+    pub const fn asked(self) -> Tick {
+        self.1
+    }
+}
 
 #[derive(Debug)]
 struct Under {
@@ -85,7 +92,7 @@ impl Reference {
         let reached = std::array::from_fn(|at| reach(target, &QUESTIONS[at], uniform));
         let until = if vouched { now + OPERATION } else { Moment::ZERO };
         self.writes.under.push(Under { reached, near: until, wider: until, heard: 0 });
-        let write = Settles(self.writes.under.len() - 1);
+        let write = Settles(self.writes.under.len() - 1, self.tick);
         if vouched {
             self.heard(write);
             self.happened(write, "a write was sent");
@@ -162,7 +169,9 @@ impl Reference {
     pub fn purged(&mut self, thing: Option<usize>) {
         let near = |at| reach(thing.map_or(Target::Batch, Target::Thing), &QUESTIONS[at], true);
         let mut reached = std::array::from_fn(near);
-        if thing.is_some() {
+        if thing.is_none() {
+            self.kept.clear();
+        } else {
             for at in &mut reached {
                 *at = at.filter(|reach| *reach == Reach::Near);
             }
