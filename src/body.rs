@@ -198,7 +198,10 @@ impl fmt::Debug for Body {
             Kind::Stream(_) => "stream",
             Kind::Broken(_) => "broken",
         };
-        f.debug_struct("Body").field("kind", &kind).field("has_tail", &self.tail.is_some()).finish_non_exhaustive()
+        f.debug_struct("Body")
+            .field("kind", &kind)
+            .field("has_tail", &self.tail.is_some())
+            .finish_non_exhaustive()
     }
 }
 

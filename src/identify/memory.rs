@@ -39,7 +39,12 @@ pub(super) struct Who {
 
 impl Memory {
     /// Who asked last, if the same was shown then.
-    pub(super) fn recall(&self, presented: &Presented<'_>, agent: &[u8], policy: &Arc<Policy>) -> Option<Who> {
+    pub(super) fn recall(
+        &self,
+        presented: &Presented<'_>,
+        agent: &[u8],
+        policy: &Arc<Policy>,
+    ) -> Option<Who> {
         let authorization = presented.sole_authorization()?;
         let last = self.0.load();
         let (shown, who) = &**last.as_ref()?;

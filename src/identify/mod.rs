@@ -176,7 +176,14 @@ impl Identify {
     }
 
     /// Who it is that has this token, comes with this User-Agent and over this connection. No effects.
-    fn who(&self, token: Token, credential: Arc<Credential>, agent: &[u8], peer: Peer, policy: &Policy) -> Who {
+    fn who(
+        &self,
+        token: Token,
+        credential: Arc<Credential>,
+        agent: &[u8],
+        peer: Peer,
+        policy: &Policy,
+    ) -> Who {
         let ip = peer.ip.to_canonical();
         Who {
             token,

@@ -178,8 +178,7 @@ impl Scopes {
     }
 
     fn ended(&self, path: &ArmPath, family: Family, sent: Sent, end: impl FnOnce(&mut Known) -> Meaning) {
-        let meaning =
-            self.0.news.index(|index| Some(end(&mut *index.resources.get_mut(path.as_str())?)));
+        let meaning = self.0.news.index(|index| Some(end(&mut *index.resources.get_mut(path.as_str())?)));
         if let Some(meaning @ (Meaning::News | Meaning::Unordered)) = meaning {
             self.raise(&Scope::of_item(path, family), sent, meaning);
         }
@@ -381,7 +380,10 @@ mod tests {
                 assert!(!world.stamp("", Shape::Collection).is_above_floors(list), "{name}");
                 let after = world.0.now();
                 assert_eq!(world.list(&[("a", second.0, second.1)], after), Verdict::Keep, "{name}");
-                assert!(world.stamp("", Shape::Collection).is_above_floors(after), "a later one tells: {name}");
+                assert!(
+                    world.stamp("", Shape::Collection).is_above_floors(after),
+                    "a later one tells: {name}"
+                );
             }
         };
         check(None, (P, "x"), (Q, "x"));

@@ -57,7 +57,10 @@ async fn loopback_gives_priority_to_one_caller_only() {
     let room = room();
     let ask = async |claims: &str| {
         let headers = with_agent(bearer(claims), "kubernetes-cloudprovider/v1");
-        room.vouch(&room.identify(&headers, LOOPBACK, &Arc::default(), &Memory::default()).unwrap()).await.unwrap().priority
+        room.vouch(&room.identify(&headers, LOOPBACK, &Arc::default(), &Memory::default()).unwrap())
+            .await
+            .unwrap()
+            .priority
     };
     let (one, other) = (claims(""), claims("").replace("app-1", "app-2"));
     assert_eq!(ask(&one).await, Priority::High);

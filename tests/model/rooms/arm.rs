@@ -213,7 +213,8 @@ impl Arm {
 
     fn refusal(&self, token: usize, expired: bool, principal: usize, path: &str) -> Option<Answered> {
         let path = path.to_lowercase();
-        let below = |at: &str| path.strip_prefix(at).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        let below =
+            |at: &str| path.strip_prefix(at).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
         if is_forged(token) || expired || self.refused.contains(&token) {
             return Some(error(401, "InvalidAuthenticationToken"));
         }
@@ -236,7 +237,8 @@ impl Arm {
             .into_iter()
             .map(|thing| Sighting { thing, number: then[thing], lags: then[thing] != self.number(thing) })
             .collect();
-        let items = |seen: &[Sighting]| -> Vec<_> { seen.iter().filter_map(|one| self.item(one, asked)).collect() };
+        let items =
+            |seen: &[Sighting]| -> Vec<_> { seen.iter().filter_map(|one| self.item(one, asked)).collect() };
         match asked.about {
             About::View(thing) if self.now(thing).is_none() => error(404, "ResourceNotFound"),
             About::View(thing) => {
@@ -315,7 +317,8 @@ impl Arm {
         };
         let now = self.now(thing);
         let matches = |tag: &String| now.is_some_and(|version| *tag == tag_text(thing, version));
-        if wanted.if_match.as_ref().is_some_and(|tag| !matches(tag)) || (wanted.create_only && now.is_some()) {
+        if wanted.if_match.as_ref().is_some_and(|tag| !matches(tag)) || (wanted.create_only && now.is_some())
+        {
             return error(412, "PreconditionFailed");
         }
         self.preempt(thing);

@@ -9,7 +9,9 @@ use http::{HeaderMap, header};
 use tokio::task::JoinHandle;
 
 use super::arm::{Said, Wanted, poll_target, tag_text};
-use super::journey::{Fresh, Request, Visit, World, Write, ask, asker, find, key, may_join, number, poll, read, write};
+use super::journey::{
+    Fresh, Request, Visit, World, Write, ask, asker, find, key, may_join, number, poll, read, write,
+};
 use super::people::{FORGER, PEOPLE, TOKENS};
 use super::reference::How;
 use super::stage::Fate;
@@ -158,7 +160,15 @@ impl Play {
 
     fn request(&self, person: usize, method: http::Method, target: String) -> Request {
         let token = self.token(person);
-        Request { person, token, method, target, headers: HeaderMap::new(), question: None, fresh: Fresh::Any }
+        Request {
+            person,
+            token,
+            method,
+            target,
+            headers: HeaderMap::new(),
+            question: None,
+            fresh: Fresh::Any,
+        }
     }
 
     fn write(&mut self, person: usize, what: usize, how: Method, said: Said, base: Base) {
@@ -168,11 +178,16 @@ impl Play {
         let (method, target, path) = match how {
             Method::Put => (http::Method::PUT, Target::Thing(thing), resource()),
             // Uniform sets are not deleted here, and load balancers have no actions.
-            Method::Delete if thing != super::table::SET => (http::Method::DELETE, Target::Thing(thing), resource()),
+            Method::Delete if thing != super::table::SET => {
+                (http::Method::DELETE, Target::Thing(thing), resource())
+            }
             Method::Patch | Method::Delete => (http::Method::PATCH, Target::Thing(thing), resource()),
-            Method::Act => (http::Method::POST, Target::Thing(thing), format!("{}/deallocate{version}", address(thing))),
+            Method::Act => {
+                (http::Method::POST, Target::Thing(thing), format!("{}/deallocate{version}", address(thing)))
+            }
             Method::Deploy => {
-                let path = format!("{SUBSCRIPTION}/resourceGroups/g/providers/Microsoft.Resources/deployments/d");
+                let path =
+                    format!("{SUBSCRIPTION}/resourceGroups/g/providers/Microsoft.Resources/deployments/d");
                 (http::Method::PUT, Target::Deployment, path)
             }
             Method::Batch => (http::Method::POST, Target::Batch, "/batch".to_owned()),
@@ -251,7 +266,8 @@ impl Play {
         }
         let (arm, at) = (self.world.arm(), self.steps);
         let journal = self.world.reference().journal();
-        let states: Vec<_> = arm.states().iter().map(|(tail, states)| format!("{tail}: {states:?}")).collect();
+        let states: Vec<_> =
+            arm.states().iter().map(|(tail, states)| format!("{tail}: {states:?}")).collect();
         Err(format!("after step {at}, {step:?}:\n{}\n{journal}{}", wrong.join("\n"), states.join("\n")))
     }
 

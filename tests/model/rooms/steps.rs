@@ -100,8 +100,7 @@ pub struct Mix {
 /// Cases of so many steps.
 pub fn case(mix: Mix, length: std::ops::Range<usize>) -> impl Strategy<Value = Case> {
     let focus = prop::array::uniform4(prop_oneof![3 => 0..9_usize, 2 => 0..QUESTIONS.len()]);
-    (focus, prop::collection::vec(step(mix), length))
-        .prop_map(|(focus, steps)| Case { focus, steps })
+    (focus, prop::collection::vec(step(mix), length)).prop_map(|(focus, steps)| Case { focus, steps })
 }
 
 fn step(mix: Mix) -> impl Strategy<Value = Step> {
@@ -152,7 +151,8 @@ fn step(mix: Mix) -> impl Strategy<Value = Step> {
         1 => Just(Fate::Personal),
         late => (1..4_usize).prop_map(Fate::Late),
     ];
-    let go = (which.clone(), 1..5_usize, fate).prop_map(|(which, times, fate)| Step::Go { which, times, fate });
+    let go =
+        (which.clone(), 1..5_usize, fate).prop_map(|(which, times, fate)| Step::Go { which, times, fate });
     let change = prop_oneof![
         4 => Just(Change::Change),
         2 => Just(Change::Stir),
@@ -160,8 +160,7 @@ fn step(mix: Mix) -> impl Strategy<Value = Step> {
         2 * deletes => Just(Change::Create),
         deletes => Just(Change::Replace),
     ];
-    let change =
-        (0..THINGS.len() * 3, change).prop_map(|(what, how)| Step::Change { what, how });
+    let change = (0..THINGS.len() * 3, change).prop_map(|(what, how)| Step::Change { what, how });
     let rights = (0..2_usize, 0..THINGS.len(), any::<bool>())
         .prop_map(|(principal, what, whole)| Step::TurnRights { principal, what, whole });
     let purge = prop::option::of(0..THINGS.len()).prop_map(|what| Step::Purge { what });

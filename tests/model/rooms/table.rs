@@ -163,9 +163,9 @@ impl Question {
         match self.about {
             About::Point(thing) => vec![thing],
             About::View(_) => Vec::new(),
-            About::List(kind, place) => {
-                (0..THINGS.len()).filter(|at| THINGS[*at].kind == kind && place.holds(THINGS[*at].place)).collect()
-            }
+            About::List(kind, place) => (0..THINGS.len())
+                .filter(|at| THINGS[*at].kind == kind && place.holds(THINGS[*at].place))
+                .collect(),
         }
     }
 

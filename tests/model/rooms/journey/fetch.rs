@@ -54,7 +54,8 @@ pub async fn fetch(
 ) -> Arc<Fetched> {
     let mut call = Call { world: world.clone(), number: planned, finished: false };
     let landed = may_have_landed.is_some_and(|ask| find(&world, &visit, &keyed, &ask).is_ok());
-    let ended = if landed { Fetched::Landed } else { fetch_whole(&world, &visit, &keyed, planned, &flight).await };
+    let ended =
+        if landed { Fetched::Landed } else { fetch_whole(&world, &visit, &keyed, planned, &flight).await };
     call.finished = true;
     Arc::new(ended)
 }
@@ -199,4 +200,3 @@ impl Drop for Call {
         self.world.stage.stir();
     }
 }
-

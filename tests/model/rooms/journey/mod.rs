@@ -63,6 +63,8 @@ pub struct World {
     /// The operations whose poll URLs clients have.
     pub polls: Mutex<Vec<usize>>,
     keys: Mutex<HashMap<(u128, usize), Keyed>>,
+    /// Everybody keeps to one connection.
+    connections: Vec<identify::Memory>,
     arm: Mutex<Arm>,
     reference: Mutex<Reference>,
 }
@@ -89,6 +91,7 @@ impl World {
             begun: Mutex::default(),
             polls: Mutex::default(),
             keys: Mutex::default(),
+            connections: PEOPLE.iter().map(|_| identify::Memory::default()).collect(),
             arm: Mutex::new(Arm::new()),
             reference: Mutex::default(),
         }
@@ -117,10 +120,23 @@ impl World {
         let Request { person, token, method, target, headers: more, question, fresh } = request;
         let mut headers = PEOPLE[person].headers(token);
         headers.extend(more);
-        let identity = self.identify.identify(&headers, PEOPLE[person].peer(), &self.policy).unwrap();
+        let (peer, memory) = (PEOPLE[person].peer(), &self.connections[person]);
+        let identity = self.identify.identify(&headers, peer, &self.policy, memory).unwrap();
         let (path, query) = target.split_once('?').unwrap_or((&target, ""));
         let asked = Asked::new(&method, path, &Query::parse(query), &self.policy);
-        Visit { person, token, came_in: 0, identity, policy: self.policy.clone(), asked, method, target, headers, question, fresh }
+        Visit {
+            person,
+            token,
+            came_in: 0,
+            identity,
+            policy: self.policy.clone(),
+            asked,
+            method,
+            target,
+            headers,
+            question,
+            fresh,
+        }
     }
 }
 
@@ -150,7 +166,9 @@ impl Request {
     pub fn read(person: usize, token: usize, question: usize, fresh: Fresh) -> Self {
         let asked = &QUESTIONS[question];
         let mut headers = HeaderMap::new();
-        headers.extend(asked.header.map(|(name, value)| (HeaderName::from_static(name), value.parse().unwrap())));
+        headers.extend(
+            asked.header.map(|(name, value)| (HeaderName::from_static(name), value.parse().unwrap())),
+        );
         let said = match fresh {
             Fresh::Any => None,
             Fresh::NoCache => Some("no-cache".to_owned()),

@@ -205,6 +205,10 @@ pub fn asker(visit: &Visit) -> reference::Asker {
         question: visit.question.unwrap(),
         vouched: visit.identity.is_vouched(),
         no_cache: visit.fresh == Fresh::NoCache,
-        max_age: if let Fresh::MaxAge(seconds) = visit.fresh { Some(Duration::from_secs(seconds)) } else { None },
+        max_age: if let Fresh::MaxAge(seconds) = visit.fresh {
+            Some(Duration::from_secs(seconds))
+        } else {
+            None
+        },
     }
 }

@@ -74,7 +74,8 @@ async fn believe(world: &World, visit: &Visit, status: StatusCode, is_poll: bool
             }
         }
         _ => {
-            if vouches(&visit.method, path, is_poll, status) && world.identify.vouch(identity).await.is_some() {
+            if vouches(&visit.method, path, is_poll, status) && world.identify.vouch(identity).await.is_some()
+            {
                 return true;
             }
         }

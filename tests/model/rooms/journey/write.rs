@@ -28,7 +28,9 @@ pub struct Write {
 
 impl Write {
     fn body(&self) -> Bytes {
-        self.stated.as_ref().map_or_else(|| "{}".into(), |etag| serde_json::json!({"etag": etag}).to_string().into())
+        self.stated
+            .as_ref()
+            .map_or_else(|| "{}".into(), |etag| serde_json::json!({"etag": etag}).to_string().into())
     }
 }
 
@@ -49,7 +51,9 @@ pub async fn write(world: Arc<World>, visit: Arc<Visit>, mut write: Write) {
     };
     let settles = world.reference().write_sent(write.wanted.target, uniform, vouched, world.clock.now());
     let sent = world.scopes.now();
-    let lost = |reached| if reached { (Outcome::Unknown, Ending::Unknown) } else { (Outcome::NeverSent, Ending::Never) };
+    let lost = |reached| {
+        if reached { (Outcome::Unknown, Ending::Unknown) } else { (Outcome::NeverSent, Ending::Never) }
+    };
     if world.pause("is sent", &visit).await == Fate::Lost {
         return give_up(&world, &visit, fence, settles, lost(false)).await;
     }
@@ -140,8 +144,10 @@ async fn received_answer(
     let proven = received.vouched;
     let status = received.status.as_u16();
     let document = Document::parse(&received.body).ok().map(Arc::new);
-    let state =
-        document.as_ref().and_then(|document| document.items.first()).map_or(State::Unknown, |item| item.state);
+    let state = document
+        .as_ref()
+        .and_then(|document| document.items.first())
+        .map_or(State::Unknown, |item| item.state);
     let begun = Begun::of(status, &received.headers, state);
     let refused_unproven = !visit.identity.is_vouched() && !proven && matches!(status, 401 | 403);
     let outcome = if refused_unproven { Outcome::NeverSent } else { Outcome::of(status, begun.any()) };
@@ -195,7 +201,13 @@ fn took_effect(
             world.scopes.deleted(path, family, world.scopes.now());
             let mut reference = world.reference();
             let now = reference.now();
-            reference.told(&Telling { seen: &brought.brought, sent: now, tagged: true, listed: false, by: None });
+            reference.told(&Telling {
+                seen: &brought.brought,
+                sent: now,
+                tagged: true,
+                listed: false,
+                by: None,
+            });
         }
         return;
     }
@@ -205,7 +217,13 @@ fn took_effect(
         return;
     }
     let _ = world.scopes.learn(&Shown { path, family, document, sent, whole: None });
-    world.reference().told(&Telling { seen: &brought.brought, sent: asked, tagged: true, listed: false, by: None });
+    world.reference().told(&Telling {
+        seen: &brought.brought,
+        sent: asked,
+        tagged: true,
+        listed: false,
+        by: None,
+    });
     if is_ruled(visit) {
         let question =
             guard::Question { key: armshield::arm::document::hash(path.as_str()), path: &path.shared() };
@@ -216,4 +234,3 @@ fn took_effect(
         }
     }
 }
-

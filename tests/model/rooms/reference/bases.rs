@@ -87,13 +87,7 @@ impl Reference {
         }
     }
 
-    fn is_right(
-        &self,
-        write: &Guarded<'_>,
-        choice: &Choice,
-        arm: &Arm,
-        now: Moment,
-    ) -> Result<(), String> {
+    fn is_right(&self, write: &Guarded<'_>, choice: &Choice, arm: &Arm, now: Moment) -> Result<(), String> {
         let may_be = *write.method == Method::PUT || *write.method == Method::PATCH;
         if !may_be {
             return Err("deletes and actions are never guarded".into());
@@ -117,7 +111,11 @@ impl Reference {
         let sets = memory.map(|memory| memory.versions(write.thing, present, &told, now)).unwrap_or_default();
         let fits = |versions: &BTreeSet<String>| match versions.len() {
             0 => choice.source == Source::None && !choice.send,
-            1 => choice.source == Source::Seen && etag == versions.first().map(String::as_str) && choice.send == enforces,
+            1 => {
+                choice.source == Source::Seen
+                    && etag == versions.first().map(String::as_str)
+                    && choice.send == enforces
+            }
             _ => choice.source == Source::Ambiguous && !choice.send,
         };
         if sets.iter().any(fits) { Ok(()) } else { Err(format!("it was shown {sets:?}")) }
@@ -141,7 +139,8 @@ impl Memory {
             before.filter(recent).map(|show| show.life).collect()
         };
         let alive = |show: &&Show| show.tick > self.ended && now.since(show.at) <= WINDOW;
-        let named = |show: &Show, version: Version| show.life != version.life && show.tag == tag_text(thing, version);
+        let named =
+            |show: &Show, version: Version| show.life != version.life && show.tag == tag_text(thing, version);
         [(false, false), (true, false), (false, true), (true, true)].map(|(within, namesakes)| {
             let former = former(within);
             let counts = |show: &&Show| {

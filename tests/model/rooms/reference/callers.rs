@@ -73,7 +73,8 @@ impl Reference {
     fn is_taken_away(&self, asker: &Asker, sent: Tick) -> bool {
         let target = QUESTIONS[asker.question].target().to_lowercase();
         let path = target.split('?').next().unwrap_or_default();
-        let below = |at: &str| path.strip_prefix(at).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        let below =
+            |at: &str| path.strip_prefix(at).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
         let refused = &self.callers.refused;
         refused.iter().any(|(who, at, when)| *who == asker.principal() && sent < *when && below(at))
     }

@@ -45,7 +45,8 @@ impl Reference {
             && self.must_join(asker, at, now)
         {
             let other = self.flights.0[at].fetch;
-            self.wrong.push(format!("P9: {asker:?} began call {fetch} beside {other}: {:?}", self.fetches[other]));
+            self.wrong
+                .push(format!("P9: {asker:?} began call {fetch} beside {other}: {:?}", self.fetches[other]));
         }
         self.tick("begun was call", fetch);
         self.flights.0.push(Flight { together, fetch, alive: 1, sent: false, over: false });

@@ -203,7 +203,8 @@ impl Reference {
         if let Err(why) = self.may_have(asker, fetch, how, arm, now) {
             let one = &self.fetches[fetch];
             let question = QUESTIONS[asker.question].target();
-            self.wrong.push(format!("{why}\n  {asker:?}\n  {question}\n  by {how:?} of answer {fetch}: {one:?}"));
+            self.wrong
+                .push(format!("{why}\n  {asker:?}\n  {question}\n  by {how:?} of answer {fetch}: {one:?}"));
         }
     }
 

@@ -53,7 +53,9 @@ impl Reference {
         let question = &QUESTIONS[one.question];
         let sent = one.sent.map_or(0, |(sent, _)| sent);
         let (mut seen, mut new) = (one.seen.clone(), false);
-        let list = question.is_list().then(|| (question.target().split('?').next().unwrap().to_owned(), question.is_filtered()));
+        let list = question
+            .is_list()
+            .then(|| (question.target().split('?').next().unwrap().to_owned(), question.is_filtered()));
         if let Some(list) = list {
             // Who is missing is told by a list that is not what it was, or is the first of its kind.
             let there = |one: &&Sighting| arm.version(one.thing, one.number).is_some();
@@ -65,7 +67,9 @@ impl Reference {
                 seen.retain(|one| ids.contains(&one.thing));
             }
         }
-        if let (About::Point(thing), Some(version)) = (question.about, seen.first().and_then(|one| arm.version(one.thing, one.number))) {
+        if let (About::Point(thing), Some(version)) =
+            (question.about, seen.first().and_then(|one| arm.version(one.thing, one.number)))
+        {
             self.showed_its_state(thing, (sent, one.came), version.state == State::Succeeded, now);
         }
         let differs = |one: &Sighting| {
@@ -76,7 +80,13 @@ impl Reference {
         self.fetches[fetch].lags = !question.kind().is_network() && self.is_lag(&one, arm);
         self.fetches[fetch].taken = Some(self.tick + 1);
         let by = Some(fetch);
-        self.told(&Telling { seen: &seen, sent, tagged: question.is_tagged(), listed: question.is_list(), by });
+        self.told(&Telling {
+            seen: &seen,
+            sent,
+            tagged: question.is_tagged(),
+            listed: question.is_list(),
+            by,
+        });
         if new {
             self.news.novelties.push((self.tick, by));
         }
@@ -127,7 +137,8 @@ impl Reference {
         for one in &fetch.seen {
             let lag = one.lags && !self.shows_less(one, question.is_tagged(), arm);
             let before = self.news.told[one.thing].iter().filter(|told| told.number > one.number);
-            let mut relevant = before.filter(|told| !lag || fetch.taken.is_some_and(|taken| told.tick > taken));
+            let mut relevant =
+                before.filter(|told| !lag || fetch.taken.is_some_and(|taken| told.tick > taken));
             let shown = arm.version(one.thing, one.number);
             let less = relevant.find(|told| {
                 let tagged = told.tagged && question.is_tagged();
@@ -148,7 +159,8 @@ impl Reference {
         let told = &self.news.told[thing];
         told.windows(2).rev().take_while(|pair| pair[1].tick > tick).find_map(|pair| {
             let versions = [0, 1].map(|at| arm.version(thing, pair[at].number));
-            let greatest = told.iter().take_while(|told| told.tick < pair[1].tick).map(|told| told.number).max();
+            let greatest =
+                told.iter().take_while(|told| told.tick < pair[1].tick).map(|told| told.number).max();
             let newest = greatest.is_some_and(|greatest| pair[1].number > greatest);
             let tagged = pair[0].tagged && pair[1].tagged;
             (newest && differ(thing, versions[0], versions[1], tagged)).then_some(&pair[1])
@@ -171,7 +183,9 @@ impl Reference {
     pub(super) fn certain_version(&self, thing: usize, arm: &Arm) -> Option<Version> {
         let told = &self.news.told[thing];
         let last = told.last().filter(|last| last.tagged && !last.listed)?;
-        let ordered = |other: &Told| other.number == last.number || (other.number < last.number && other.tick < last.sent);
+        let ordered = |other: &Told| {
+            other.number == last.number || (other.number < last.number && other.tick < last.sent)
+        };
         told.iter().all(ordered).then(|| arm.version(thing, last.number)).flatten()
     }
 

@@ -149,9 +149,16 @@ impl Reference {
     }
 
     /// A read of a resource that was sent then showed whether it is at rest.
-    pub(super) fn showed_its_state(&mut self, thing: usize, (sent, came): (Tick, Tick), rests: bool, now: Moment) {
+    pub(super) fn showed_its_state(
+        &mut self,
+        thing: usize,
+        (sent, came): (Tick, Tick),
+        rests: bool,
+        now: Moment,
+    ) {
         let told = |(of, _, noted): &(usize, Settles, Tick)| *of == thing && *noted < sent;
-        let (over, rest) = std::mem::take(&mut self.writes.shown).into_iter().partition(|one| told(one) && rests);
+        let (over, rest) =
+            std::mem::take(&mut self.writes.shown).into_iter().partition(|one| told(one) && rests);
         self.writes.shown = rest;
         let under: Vec<_> = self.writes.shown.iter().filter(|one| told(one)).map(|one| one.1).collect();
         for write in under {
@@ -191,7 +198,9 @@ impl Reference {
     pub(super) fn is_from_after_writes(&self, question: usize, sent: Tick) -> Result<(), String> {
         let since = self.writes.events.iter().rev().take_while(|event| event.tick > sent);
         match since.filter(|event| event.since > sent && event.reached[question].is_some()).last() {
-            Some(event) => Err(format!("P3, P4: it was sent at {sent}, and {} at {}", event.what, event.since)),
+            Some(event) => {
+                Err(format!("P3, P4: it was sent at {sent}, and {} at {}", event.what, event.since))
+            }
             None => Ok(()),
         }
     }
