@@ -3,7 +3,8 @@
 use std::io::{IsTerminal, stdout};
 use std::process::ExitCode;
 
-use clap::Args;
+use clap::builder::FalseyValueParser;
+use clap::{ArgAction, Args};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::demo::{self, Failure, Options};
@@ -16,19 +17,20 @@ const INTERRUPTED: u8 = 130;
 /// Every flag has a variable.
 #[derive(Debug, Args)]
 pub(super) struct Demo {
-    /// End with the table instead of staying up.
-    #[arg(long, env = "ARMSHIELD_ONCE")]
+    /// End with the table instead of staying up [variable: ARMSHIELD_ONCE].
+    #[arg(long, env = "ARMSHIELD_ONCE", hide_env = true, value_parser = FalseyValueParser::new(),
+          action = ArgAction::SetTrue)]
     once: bool,
-    /// VMs in the cluster.
-    #[arg(long, value_name = "N", env = "ARMSHIELD_NODES", default_value_t = 100,
+    /// VMs in the cluster [variable: ARMSHIELD_NODES].
+    #[arg(long, value_name = "N", env = "ARMSHIELD_NODES", hide_env = true, default_value_t = 100,
           value_parser = clap::value_parser!(u32).range(4..=3000))]
     nodes: u32,
-    /// Seconds that each of the two phases takes.
-    #[arg(long, value_name = "N", env = "ARMSHIELD_SECONDS", default_value_t = 25,
+    /// Seconds that each of the two phases takes [variable: ARMSHIELD_SECONDS].
+    #[arg(long, value_name = "N", env = "ARMSHIELD_SECONDS", hide_env = true, default_value_t = 25,
           value_parser = clap::value_parser!(u64).range(1..=3600))]
     seconds: u64,
-    /// Equal seeds let the clients do the same things.
-    #[arg(long, value_name = "N", env = "ARMSHIELD_SEED", default_value_t = 1)]
+    /// Equal seeds let the clients do the same things [variable: ARMSHIELD_SEED].
+    #[arg(long, value_name = "N", env = "ARMSHIELD_SEED", hide_env = true, default_value_t = 1)]
     seed: u64,
 }
 

@@ -150,7 +150,8 @@ async fn show(
             });
             screen.draw(&lines);
         } else if over || frame % LINE == 0 {
-            screen.say(&words::so_far(name, passed, seconds, &figures));
+            let passed = if over { "over".to_owned() } else { format!("{passed} of {seconds} s") };
+            screen.say(&words::so_far(name, &passed, &figures));
         }
         if over {
             return figures;

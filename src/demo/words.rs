@@ -35,9 +35,9 @@ pub(super) fn progress(phase: &str, passed: u64, seconds: u64) -> String {
 }
 
 /// The progress in one line, for those who see no table.
-pub(super) fn so_far(phase: &str, passed: u64, seconds: u64, figures: &Figures) -> String {
+pub(super) fn so_far(phase: &str, passed: &str, figures: &Figures) -> String {
     format!(
-        "{phase}: {passed} of {seconds} s, {} calls to ARM, {} of them answered 429, {} lost updates",
+        "{phase}: {passed}, {} calls to ARM, {} of them answered 429, {} lost updates",
         figures.calls(),
         figures.throttled,
         figures.lost.len()

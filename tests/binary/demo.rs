@@ -19,10 +19,14 @@ fn table(said: &str) -> HashMap<String, Vec<String>> {
 #[test]
 fn the_demo_shows_what_is_lost_directly_and_not_through_armshield() {
     let state = tempfile::tempdir().unwrap();
-    let words = ["demo", "--once", "--seconds", "4", "--nodes", "10"];
-    let output = command(ARMSHIELD, state.path()).args(words).stdout(Stdio::piped()).output().unwrap();
+    let words = ["demo", "--seconds", "4", "--nodes", "10"];
+    let mut demo = command(ARMSHIELD, state.path());
+    // A variable where there is no flag.
+    demo.args(words).env("ARMSHIELD_ONCE", "1").env("ARMSHIELD_NODES", "40");
+    let output = demo.stdout(Stdio::piped()).output().unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(0), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
+    assert!(said.contains("A cluster of 10 nodes"), "{said}");
     assert!(!said.contains('\u{1b}'), "no terminal, no escapes: {said}");
     let table = table(&said);
     let row = |label: &str| -> [usize; 2] {
