@@ -48,7 +48,7 @@ enum Kind {
 pub struct Body {
     kind: Kind,
     sent: u64,
-    tails: Vec<Tail>,
+    tail: Option<Tail>,
 }
 
 impl Body {
@@ -90,13 +90,19 @@ impl Body {
     }
 
     const fn of(kind: Kind) -> Self {
-        Self { kind, sent: 0, tails: Vec::new() }
+        Self { kind, sent: 0, tail: None }
     }
 
-    /// Runs `tail` once when this body has ended or is dropped.
+    /// Runs `tail` once when this body has ended or is dropped, after those given before.
     #[must_use]
     pub fn then(mut self, tail: impl FnOnce(End) + Send + 'static) -> Self {
-        self.tails.push(Box::new(tail));
+        self.tail = Some(match self.tail.take() {
+            None => Box::new(tail),
+            Some(earlier) => Box::new(|end| {
+                earlier(end);
+                tail(end);
+            }),
+        });
         self
     }
 
@@ -109,7 +115,7 @@ impl Body {
     fn end(&mut self, how: How) {
         self.kind = Kind::Empty;
         let end = End { bytes: self.sent, how };
-        for tail in self.tails.drain(..) {
+        if let Some(tail) = self.tail.take() {
             tail(end);
         }
     }
@@ -192,7 +198,10 @@ impl fmt::Debug for Body {
             Kind::Stream(_) => "stream",
             Kind::Broken(_) => "broken",
         };
-        f.debug_struct("Body").field("kind", &kind).field("tails", &self.tails.len()).finish_non_exhaustive()
+        f.debug_struct("Body")
+            .field("kind", &kind)
+            .field("has_tail", &self.tail.is_some())
+            .finish_non_exhaustive()
     }
 }
 

@@ -22,12 +22,12 @@
 //! | [`proxy`] | the journey through them |
 //!
 //! Beside them: [`arm`] (the protocol's language), [`policy`] (what operators decide, as data), [`observe`],
-//! [`admin`], [`config`], [`commands`], [`simulator`].
+//! [`admin`], [`config`], [`commands`], [`simulator`], [`demo`].
 //!
 //! What is deliberately absent:
 //!
 //! - No room holds or calls another room: `proxy` tells one what another said.
-//! - Only `upstream` dials out; only `config` reads the environment and files of the operator.
+//! - Only `upstream` dials out (the demo's clients, which are outsiders, dial armshield); only `config` reads the environment and files of the operator.
 //! - Nothing stores a token; only keyed digests are kept.
 //! - No 304 is ever made: an ARM ETag is the version of a model, not of a body.
 //! - armshield never polls and never refreshes by itself: every call to ARM carries a client's own token.
@@ -44,6 +44,7 @@ pub mod clock;
 pub mod coalesce;
 pub mod commands;
 pub mod config;
+pub mod demo;
 pub mod guard;
 pub mod identify;
 pub mod listen;

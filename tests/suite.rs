@@ -5,6 +5,9 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod binary;
+mod incidents;
 mod promises;
+#[allow(unreachable_pub, reason = "its models of clients are written like rooms")]
+mod scenarios;
 #[allow(dead_code, unused_imports, unreachable_pub, reason = "each test uses what it needs")]
 mod support;

@@ -1,4 +1,4 @@
-//! The operator's door: health, metrics, status, purge, mode.
+//! The operator's door: health, metrics, status, explain, purge, mode.
 //!
 //! - Health and metrics need no token; nothing else is readable without one, unless the operator opened it.
 //! - `Host` and `Origin` are checked, so that a page in a browser on the same machine learns and does nothing.

@@ -3,9 +3,11 @@
 use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::BodyExt;
 use hyper::body::Body as HttpBody;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::body::Body;
+use crate::proxy::explain::Inquiry;
 
 use super::gate::{Gate, Refused};
 use super::server::Room;
@@ -17,6 +19,7 @@ GET  /healthz       alive
 GET  /readyz        configured and listening
 GET  /metrics       numbers for Prometheus
 GET  /api/status    what is going on
+GET  /api/explain   ?url=…&user_agent=… what would be done with a request now, and why; also method, header, peer
 POST /api/mode      {\"mode\": \"active\" | \"shadow\" | \"pass\", \"profile\": optional}
 POST /api/purge     {\"id\": \"/subscriptions/…\"}
 ";
@@ -46,6 +49,7 @@ where
     match (&head.method, head.uri.path()) {
         (&Method::GET, "/") => text(StatusCode::OK, INDEX),
         (&Method::GET, "/api/status") => object(StatusCode::OK, &status::status(&room.rooms)),
+        (&Method::GET, "/api/explain") => explain(room, head.uri.query().unwrap_or_default()),
         (&Method::POST, path @ ("/api/mode" | "/api/purge")) => {
             let Ok(body) = body.collect().await else {
                 return object(StatusCode::PAYLOAD_TOO_LARGE, &error("the body is too large or broke off"));
@@ -71,6 +75,13 @@ fn metrics(room: &Room) -> Response<Body> {
     response
 }
 
+fn explain(room: &Room, query: &str) -> Response<Body> {
+    match Inquiry::read(query).and_then(|inquiry| room.rooms.explain(&inquiry)) {
+        Ok(explanation) => object(StatusCode::OK, &explanation),
+        Err(why) => object(StatusCode::BAD_REQUEST, &error(&why.to_string())),
+    }
+}
+
 fn refuse(refused: Refused) -> Response<Body> {
     object(refused.status(), &error(refused.message()))
 }
@@ -83,8 +94,10 @@ fn text(status: StatusCode, text: &str) -> Response<Body> {
     answer_of(status, "text/plain; charset=utf-8", text.to_owned())
 }
 
-fn object(status: StatusCode, value: &Value) -> Response<Body> {
-    answer_of(status, "application/json; charset=utf-8", format!("{value}\n"))
+fn object(status: StatusCode, value: &impl Serialize) -> Response<Body> {
+    // What has no text is null: nothing of ours is.
+    let text = serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned());
+    answer_of(status, "application/json; charset=utf-8", text + "\n")
 }
 
 fn answer_of(status: StatusCode, kind: &'static str, text: String) -> Response<Body> {

@@ -55,18 +55,31 @@ impl Token {
     /// # Errors
     /// See [`Unusable`].
     pub fn at(path: &Path) -> Result<Self, Unusable> {
-        let file = |source| Unusable::File { path: path.to_owned(), source };
         match path.metadata() {
-            Ok(metadata) if metadata.permissions().mode() & 0o077 != 0 => {
-                Err(Unusable::Readable { path: path.to_owned() })
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                make(path).map_err(|source| Unusable::File { path: path.to_owned(), source })
             }
-            Ok(_) => {
-                let text = read_to_string(path).map_err(file)?.trim().to_owned();
-                if text.len() < 16 { Err(Unusable::Short { path: path.to_owned() }) } else { Ok(Self(text)) }
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => make(path).map_err(file),
-            Err(error) => Err(file(error)),
+            _ => Self::read(path),
         }
+    }
+
+    /// Reads the token that was made for an armshield that runs.
+    ///
+    /// # Errors
+    /// See [`Unusable`].
+    pub fn read(path: &Path) -> Result<Self, Unusable> {
+        let file = |source| Unusable::File { path: path.to_owned(), source };
+        if path.metadata().map_err(file)?.permissions().mode() & 0o077 != 0 {
+            return Err(Unusable::Readable { path: path.to_owned() });
+        }
+        let text = read_to_string(path).map_err(file)?.trim().to_owned();
+        if text.len() < 16 { Err(Unusable::Short { path: path.to_owned() }) } else { Ok(Self(text)) }
+    }
+
+    /// What to show at the door in `Authorization`.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        format!("Bearer {}", self.0)
     }
 
     /// Whether `shown` is this token; takes as long whichever byte differs.
@@ -97,7 +110,9 @@ mod tests {
     fn a_token_is_made_once_and_only_its_owner_reads_it() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("state/admin-token");
+        assert!(matches!(Token::read(&path), Err(Unusable::File { .. })), "who asks makes none");
         let made = Token::at(&path).unwrap();
+        assert_eq!(Token::read(&path).unwrap().shown(), format!("Bearer {}", made.0));
         assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
         assert!(Token::at(&path).unwrap().is(made.0.as_bytes()));
         assert!(!made.is(b"something else"));

@@ -34,9 +34,14 @@ impl Gates {
         Self { settings, gates: HashMap::new() }
     }
 
-    /// The budgets a call draws from that have a gate.
+    /// The budgets a call draws from that have a gate; notes that such calls are being made.
     pub(super) fn concerned(&self, call: &Call, payer: Payer, learned: &mut Learned) -> Vec<Budget> {
         learned.touch(&call.class);
+        self.drawn_from(call, payer, learned)
+    }
+
+    /// The same, noting nothing.
+    pub(super) fn drawn_from(&self, call: &Call, payer: Payer, learned: &Learned) -> Vec<Budget> {
         if self.gates.is_empty() {
             return Vec::new();
         }
@@ -54,6 +59,19 @@ impl Gates {
 
     /// Lets a call pass all its gates, or none.
     pub(super) fn ask(&mut self, id: u64, budgets: &[Budget], now: Moment) -> Verdict {
+        let verdict = self.verdict(budgets, now);
+        if matches!(verdict, Verdict::Enter) {
+            for budget in budgets {
+                if let Some(gate) = self.gates.get_mut(budget) {
+                    gate.pass(id, now, &self.settings);
+                }
+            }
+        }
+        verdict
+    }
+
+    /// What the gates would say to a call.
+    pub(super) fn verdict(&self, budgets: &[Budget], now: Moment) -> Verdict {
         let mut shut: Option<(&Budget, Moment)> = None;
         let mut wait = None;
         for budget in budgets {
@@ -71,11 +89,6 @@ impl Gates {
         }
         if let Some((turned, until)) = wait {
             return Verdict::Wait(turned.clone().notified_owned(), until);
-        }
-        for budget in budgets {
-            if let Some(gate) = self.gates.get_mut(budget) {
-                gate.pass(id, now, &self.settings);
-            }
         }
         Verdict::Enter
     }

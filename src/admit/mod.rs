@@ -14,6 +14,7 @@ mod budget;
 mod gate;
 mod gates;
 mod learned;
+mod look;
 mod place;
 mod status;
 mod throttle;
@@ -25,6 +26,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 pub use budget::{Account, Budget, Payer};
+pub use look::Look;
 pub use place::{Answer, Place, Settled};
 pub use status::{Counts, GateStatus, PerKind, Status};
 

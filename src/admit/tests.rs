@@ -96,7 +96,15 @@ async fn throttled(admit: &Admit, call: &Call, payer: Payer, lines: &[(&str, &st
 
 /// How long a call would have to stay away, in milliseconds; 0: it may go.
 async fn away(admit: &Admit, call: &Call, payer: Payer) -> u128 {
-    match admit.enter(call, payer).await {
+    let (before, foretold) = (admit.status(), admit.look(call, payer));
+    assert_eq!(admit.status(), before, "looking changes nothing");
+    let entered = admit.enter(call, payer).await;
+    match (&entered, foretold) {
+        (Ok(_), Look::Enter) => {}
+        (Err(closed), Look::Closed(foretold)) => assert_eq!(*closed, foretold),
+        (entered, foretold) => panic!("{foretold:?} was foretold, and it was {entered:?}"),
+    }
+    match entered {
         Ok(mut place) => {
             // Leaves no trace: an answer that says nothing about any budget.
             let _ = settle(&mut place, 401, &[], "");
@@ -425,6 +433,7 @@ async fn reopening_lets_one_call_through_and_the_others_follow_its_answer() {
         let (mut first, _) = waiting.join_next().await.unwrap().unwrap().unwrap();
         assert_eq!(admit.status().in_flight, 1, "the others wait");
         assert_eq!(admit.status().gates[0].remaining, Duration::ZERO);
+        assert_eq!(admit.look(&list(), payer(77)), Look::Wait(Duration::from_secs(2)));
         assert!(waiting.try_join_next().is_none());
         advance(Duration::from_millis(700)).await;
         let _ = settle(&mut first, status, &[], "");
@@ -720,4 +729,17 @@ fn seconds_are_never_too_few() {
     check(1_000_000_000, 1);
     check(1_000_000_001, 2);
     check(59_100_000_000, 60);
+}
+
+#[tokio::test(start_paused = true)]
+async fn looking_at_calls_does_not_keep_what_is_known_of_their_class() {
+    let admit = admit_with(Settings { classes: 2, ..Settings::default() });
+    let known = |call: &Call| admit.books.ledger().learned.of(&call.class).count();
+    teach(&admit, &set("a"), "Microsoft.Compute/A;300").await;
+    teach(&admit, &list(), "Microsoft.Compute/B;300").await;
+    for _ in 0..10 {
+        assert_eq!(admit.look(&set("a"), payer(1)), Look::Enter);
+    }
+    teach(&admit, &put("a"), "Microsoft.Compute/C;300").await;
+    assert_eq!((known(&set("a")), known(&list())), (0, 1), "the class not called for longest was forgotten");
 }

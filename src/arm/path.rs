@@ -3,6 +3,7 @@
 //! Names in ARM paths compare without case (ARM RPC, "common API details"), so everything that is keyed
 //! by a path is keyed by this form; what travels upstream stays byte for byte what the client sent.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -38,7 +39,7 @@ pub enum Shape {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ArmPath {
     folded: Arc<str>,
-    ends: Box<[u32]>,
+    ends: Vec<u32>,
     provider: Option<usize>,
 }
 
@@ -48,17 +49,28 @@ impl ArmPath {
     /// # Errors
     /// When the path has no canonical form.
     pub fn parse(raw: &str) -> Result<Self, NotCanonical> {
-        let rest = raw.strip_prefix('/').ok_or(NotCanonical::Character)?;
-        let mut folded = String::with_capacity(raw.len());
-        let mut ends = Vec::with_capacity(12);
-        for segment in rest.split('/') {
-            folded.push('/');
-            push_segment(&mut folded, segment)?;
-            ends.push(u32::try_from(folded.len()).map_err(|_| NotCanonical::Character)?);
+        let decoded = if raw.bytes().fold(true, |plain, byte| plain & is_plain(byte)) {
+            Cow::Borrowed(raw)
+        } else {
+            Cow::Owned(decode(raw)?)
+        };
+        let mut folded: Arc<str> = decoded.into();
+        Arc::make_mut(&mut folded).make_ascii_lowercase();
+        if !folded.starts_with('/') {
+            return Err(NotCanonical::Character);
         }
-        let mut path = Self { folded: folded.into(), ends: ends.into(), provider: None };
-        path.provider = (0..path.len()).find(|&at| path.segment(at) == "providers");
-        Ok(path)
+        let (mut end, mut ends, mut provider) = (0, Vec::with_capacity(12), None);
+        for segment in folded.as_bytes().split(|byte| *byte == b'/').skip(1) {
+            match segment {
+                b"" => return Err(NotCanonical::Empty),
+                b"." | b".." => return Err(NotCanonical::Dots),
+                b"providers" if provider.is_none() => provider = Some(ends.len()),
+                _ => {}
+            }
+            end += 1 + segment.len();
+            ends.push(u32::try_from(end).map_err(|_| NotCanonical::Character)?);
+        }
+        Ok(Self { folded, ends, provider })
     }
 
     /// The canonical text: lower case, decoded, starting with a slash.
@@ -145,7 +157,8 @@ impl ArmPath {
         if first >= self.len() {
             return None;
         }
-        let mut name = self.segment(first - 1).to_owned();
+        let mut name = String::with_capacity(self.folded.len());
+        name.push_str(self.segment(first - 1));
         for at in (first..self.len()).step_by(2) {
             name.push('/');
             name.push_str(self.segment(at));
@@ -180,24 +193,28 @@ pub fn is_at_or_below(path: &str, other: &str) -> bool {
     path.strip_prefix(other).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-fn push_segment(folded: &mut String, raw: &str) -> Result<(), NotCanonical> {
-    if raw.is_empty() {
-        return Err(NotCanonical::Empty);
-    }
-    if !encoding_is_valid(raw) {
-        return Err(NotCanonical::Encoding);
-    }
-    let decoded = percent_decode_str(raw).decode_utf8().map_err(|_| NotCanonical::Encoding)?;
-    if decoded == "." || decoded == ".." {
-        return Err(NotCanonical::Dots);
-    }
-    for character in decoded.chars() {
-        if character == '/' || character == '\\' || character.is_control() {
+/// Whether a byte of a path stands for itself and is nothing to object to. Nearly all of them are.
+const fn is_plain(byte: u8) -> bool {
+    matches!(byte, b' '..=b'~') && !matches!(byte, b'%' | b'\\')
+}
+
+/// Decodes a path in which no segment hides a slash.
+fn decode(raw: &str) -> Result<String, NotCanonical> {
+    let mut decoded = String::with_capacity(raw.len());
+    for (at, segment) in raw.split('/').enumerate() {
+        if !encoding_is_valid(segment) {
+            return Err(NotCanonical::Encoding);
+        }
+        let segment = percent_decode_str(segment).decode_utf8().map_err(|_| NotCanonical::Encoding)?;
+        if segment.chars().any(|character| matches!(character, '/' | '\\') || character.is_control()) {
             return Err(NotCanonical::Character);
         }
-        folded.push(character.to_ascii_lowercase());
+        if at > 0 {
+            decoded.push('/');
+        }
+        decoded.push_str(&segment);
     }
-    Ok(())
+    Ok(decoded)
 }
 
 fn encoding_is_valid(raw: &str) -> bool {
@@ -257,7 +274,15 @@ mod tests {
         check("/a/%zz", NotCanonical::Encoding);
         check("/a/%ff", NotCanonical::Encoding);
         check("/a/b%2fc", NotCanonical::Character);
-        check("*", NotCanonical::Character);
+        check("/a/b\\c", NotCanonical::Character);
+        check("/a/b%5Cc", NotCanonical::Character);
+        check("/a/b%7f", NotCanonical::Character);
+        check("/a/b\u{85}", NotCanonical::Character);
+        check("/a/../b", NotCanonical::Dots);
+        for odd in ["*", "", "a", "a/b", "%2fa"] {
+            check(odd, NotCanonical::Character);
+        }
+        check("/", NotCanonical::Empty);
     }
 
     #[test]

@@ -123,26 +123,66 @@ pub enum Judgement {
     Stale(Why),
 }
 
-impl Ask {
-    /// The smallest bound that applies, and which one it is.
+/// What bounds the age of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Bound {
+    /// The rule of its type.
+    Rule,
+    /// What the client's profile tolerates.
+    Profile,
+    /// A change under way.
+    Unsettled,
+    /// The client was shown it before and asks again for news.
+    Repeated,
+    /// The request's `max-age`.
+    Wanted,
+}
+
+impl Bound {
+    /// The word used for people.
     #[must_use]
-    pub fn bound(&self, unsettled: bool, repeated: bool) -> (Duration, Why) {
-        let mut bound = (self.rule_age.min(self.profile_age), Why::Aged);
-        let mut apply = |age: Duration, why| {
-            if age < bound.0 {
-                bound = (age, why);
-            }
-        };
-        if unsettled {
-            apply(self.unsettled_age, Why::Unsettled);
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Rule => "rule",
+            Self::Profile => "profile",
+            Self::Unsettled => "unsettled",
+            Self::Repeated => "repeated",
+            Self::Wanted => "wanted",
         }
-        if repeated && self.repeat == Repeat::Refresh {
-            apply(self.repeat_age, Why::Repeated);
+    }
+
+    /// Why an entry older than this bound does not answer.
+    #[must_use]
+    pub const fn why(self) -> Why {
+        match self {
+            Self::Rule | Self::Profile => Why::Aged,
+            Self::Unsettled => Why::Unsettled,
+            Self::Repeated => Why::Repeated,
+            Self::Wanted => Why::Wanted,
         }
-        if let Some(max_age) = self.tolerance.max_age {
-            apply(max_age, Why::Wanted);
-        }
-        bound
+    }
+}
+
+impl Ask {
+    /// The bounds that apply.
+    pub fn bounds(&self, unsettled: bool, repeated: bool) -> impl Iterator<Item = (Bound, Duration)> {
+        let repeated = repeated && self.repeat == Repeat::Refresh;
+        let bounds = [
+            Some((Bound::Rule, self.rule_age)),
+            Some((Bound::Profile, self.profile_age)),
+            unsettled.then_some((Bound::Unsettled, self.unsettled_age)),
+            repeated.then_some((Bound::Repeated, self.repeat_age)),
+            self.tolerance.max_age.map(|age| (Bound::Wanted, age)),
+        ];
+        bounds.into_iter().flatten()
+    }
+
+    /// The smallest bound that applies, and which one it is; of equal ones the first.
+    #[must_use]
+    pub fn bound(&self, unsettled: bool, repeated: bool) -> (Duration, Bound) {
+        let rule = (Bound::Rule, self.rule_age);
+        let (bound, age) = self.bounds(unsettled, repeated).min_by_key(|(_, age)| *age).unwrap_or(rule);
+        (age, bound)
     }
 }
 
@@ -150,6 +190,12 @@ impl Ask {
 /// explained.
 #[must_use]
 pub fn judge(entry: &Entry, ask: &Ask, now: Moment) -> Judgement {
+    judge_if(entry, ask, now, || entry.was_shown(ask.client))
+}
+
+/// The same for a client of which `repeated` says whether it was shown this entry.
+#[must_use]
+pub fn judge_if(entry: &Entry, ask: &Ask, now: Moment, repeated: impl FnOnce() -> bool) -> Judgement {
     let parts = &entry.parts;
     if !parts.stamp.is_current() {
         return Judgement::Stale(Why::Written);
@@ -160,10 +206,15 @@ pub fn judge(entry: &Entry, ask: &Ask, now: Moment) -> Judgement {
     if ask.tolerance.no_cache {
         return Judgement::Stale(Why::Wanted);
     }
-    let unsettled = parts.stamp.is_unsettled(now) || entry.in_progress();
-    let (bound, why) = ask.bound(unsettled, entry.was_shown(ask.client));
+    let (most, bound) = ask.bound(is_unsettled(entry, now), repeated());
     let age = now.since(parts.sent.at);
-    if age > bound { Judgement::Stale(why) } else { Judgement::Fresh { age, ttl: bound - age } }
+    if age > most { Judgement::Stale(bound.why()) } else { Judgement::Fresh { age, ttl: most - age } }
+}
+
+/// Whether a change is under way in what an entry depends on or shows.
+#[must_use]
+pub fn is_unsettled(entry: &Entry, now: Moment) -> bool {
+    entry.parts.stamp.is_unsettled(now) || entry.in_progress()
 }
 
 #[cfg(test)]
@@ -188,15 +239,16 @@ mod tests {
 
     #[test]
     fn the_smallest_bound_that_applies_holds_and_is_named() {
-        assert_eq!(ask().bound(false, false), (seconds(15), Why::Aged));
-        assert_eq!(ask().bound(true, false), (seconds(2), Why::Unsettled));
-        assert_eq!(ask().bound(false, true), (seconds(2), Why::Repeated));
+        assert_eq!(ask().bound(false, false), (seconds(15), Bound::Profile));
+        assert_eq!(ask().bound(true, false), (seconds(2), Bound::Unsettled));
+        assert_eq!(ask().bound(false, true), (seconds(2), Bound::Repeated));
         let cached = Ask { repeat: Repeat::Cached, ..ask() };
-        assert_eq!(cached.bound(false, true), (seconds(15), Why::Aged));
+        assert_eq!(cached.bound(false, true), (seconds(15), Bound::Profile));
         let wanting = Tolerance { max_age: Some(seconds(1)), ..Tolerance::default() };
-        assert_eq!(Ask { tolerance: wanting, ..ask() }.bound(true, true), (seconds(1), Why::Wanted));
+        assert_eq!(Ask { tolerance: wanting, ..ask() }.bound(true, true), (seconds(1), Bound::Wanted));
+        assert_eq!(Ask { rule_age: seconds(1), ..ask() }.bound(false, false), (seconds(1), Bound::Rule));
         let lax = Tolerance { max_age: Some(seconds(3600)), ..Tolerance::default() };
-        assert_eq!(Ask { tolerance: lax, ..ask() }.bound(false, false), (seconds(15), Why::Aged));
+        assert_eq!(Ask { tolerance: lax, ..ask() }.bound(false, false), (seconds(15), Bound::Profile));
     }
 
     #[test]

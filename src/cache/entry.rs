@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
 use crate::arm::Document;
-use crate::arm::headers::is_of_one_exchange;
+use crate::arm::headers::{CACHE_STATUS, is_of_one_exchange};
 use crate::policy::Family;
 use crate::scopes::{Sent, Stamp};
 
@@ -20,7 +20,7 @@ const SHOWN: usize = 64;
 pub struct Parts {
     /// Its status.
     pub status: StatusCode,
-    /// ARM's headers, without those of one exchange.
+    /// ARM's headers that [`lasting`] keeps.
     pub headers: HeaderMap,
     /// ARM's bytes, decoded.
     pub body: Bytes,
@@ -84,6 +84,12 @@ impl Entry {
         shown.len() >= SHOWN || shown.contains(&client)
     }
 
+    /// How many clients are remembered as having been shown it; no more are told apart than so many.
+    #[must_use]
+    pub fn viewers(&self) -> usize {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
     /// Whether a change to something it shows is under way.
     #[must_use]
     pub fn in_progress(&self) -> bool {
@@ -100,11 +106,14 @@ impl Entry {
     }
 }
 
-/// The headers of an answer that may be given to somebody else later: without those of one exchange, and
-/// copied out of the buffer they were read into.
+/// The headers of an answer that may be given to somebody else later: without those of one exchange, copied out
+/// of the buffer they were read into, and with places for `Age` and `Cache-Status`, so that a copy of them need
+/// not grow to say both.
 #[must_use]
 pub fn lasting(headers: &HeaderMap) -> HeaderMap {
-    let mut lasting = HeaderMap::with_capacity(headers.len());
+    let mut lasting = HeaderMap::with_capacity(headers.len() + 2);
+    lasting.insert(header::AGE, HeaderValue::from_static(""));
+    lasting.insert(CACHE_STATUS, HeaderValue::from_static(""));
     for (name, value) in headers.iter().filter(|(name, _)| !is_of_one_exchange(name)) {
         lasting.append(own_name(name), own_value(value));
     }

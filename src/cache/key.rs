@@ -50,7 +50,7 @@ impl Keyed {
         headers: &HeaderMap,
         more_neutral: &[String],
     ) -> Self {
-        let mut digest = Digest::default();
+        let mut digest = Digest(Vec::with_capacity(512));
         digest.add(asker);
         digest.add(authority.as_bytes());
         digest.add(path.as_str().as_bytes());
@@ -78,17 +78,16 @@ impl Keyed {
 }
 
 /// Fields of a digest, each preceded by its length, so that no two lists of fields run together.
-#[derive(Default)]
-struct Digest(blake3::Hasher);
+struct Digest(Vec<u8>);
 
 impl Digest {
     fn add(&mut self, field: &[u8]) {
-        self.0.update(&(field.len() as u64).to_le_bytes());
-        self.0.update(field);
+        self.0.extend_from_slice(&(field.len() as u64).to_le_bytes());
+        self.0.extend_from_slice(field);
     }
 
     fn value(&self) -> [u8; 32] {
-        *self.0.finalize().as_bytes()
+        *blake3::hash(&self.0).as_bytes()
     }
 }
 
@@ -98,6 +97,13 @@ impl Digest {
 pub struct Variants(DashMap<Question, Vec<Key>>);
 
 impl Variants {
+    /// Whether this would be one variant too many of its question. Notes nothing.
+    #[must_use]
+    pub fn would_be_too_many(&self, keyed: &Keyed, most: usize) -> bool {
+        !keyed.split_by.is_empty()
+            && self.0.get(&keyed.question).is_some_and(|known| is_surplus(&known, &keyed.key, most))
+    }
+
     /// Whether this is one variant too many of its question.
     #[must_use]
     pub fn too_many(&self, keyed: &Keyed, most: usize) -> bool {
@@ -108,15 +114,16 @@ impl Variants {
             self.0.clear();
         }
         let mut known = self.0.entry(keyed.question).or_default();
-        if known.contains(&keyed.key) {
-            return false;
+        let surplus = is_surplus(&known, &keyed.key, most);
+        if !surplus && !known.contains(&keyed.key) {
+            known.push(keyed.key);
         }
-        if known.len() >= most {
-            return true;
-        }
-        known.push(keyed.key);
-        false
+        surplus
     }
+}
+
+fn is_surplus(known: &[Key], key: &Key, most: usize) -> bool {
+    known.len() >= most && !known.contains(key)
 }
 
 #[cfg(test)]
@@ -170,7 +177,13 @@ mod tests {
     #[test]
     fn a_fresh_header_value_in_every_request_soon_bypasses() {
         let variants = Variants::default();
-        let too_many = |value: &str| variants.too_many(&keyed("a", "/x", &[("x-new", value)]), 2);
+        let too_many = |value: &str| {
+            let keyed = keyed("a", "/x", &[("x-new", value)]);
+            let would_be = variants.would_be_too_many(&keyed, 2);
+            assert_eq!(would_be, variants.would_be_too_many(&keyed, 2), "asking changes nothing");
+            assert_eq!(would_be, variants.too_many(&keyed, 2), "and foretells the answer");
+            would_be
+        };
         assert!(!too_many("1"));
         assert!(!too_many("2"));
         assert!(too_many("3"));

@@ -13,7 +13,7 @@ mod store;
 
 use std::time::Duration;
 
-pub use age::{Ask, Judgement, Tolerance, Why, judge};
+pub use age::{Ask, Bound, Judgement, Tolerance, Why, is_unsettled, judge, judge_if};
 pub use entry::{Entry, Parts, lasting};
 pub use key::{Key, Keyed, Question, Variants};
 pub use refusal::Refusals;

@@ -2,66 +2,68 @@
 
 use http::{HeaderName, HeaderValue, header};
 
-/// Names, `*` standing for any characters. Authorization is part of the caller.
-const NEUTRAL: [&str; 44] = [
-    "accept-encoding",
-    "authorization",
-    "baggage",
-    "cache-control",
-    "commandname",
-    "connection",
-    "content-length",
-    "content-type",
-    "cookie",
-    "date",
-    "dnt",
-    "expect",
-    "forwarded",
-    "from",
-    "host",
-    "if-modified-since",
-    "if-none-match",
-    "keep-alive",
-    "origin",
-    "parametersetname",
-    "pragma",
-    "priority",
-    "proxy-*",
-    "referer",
-    "request-id",
-    "sec-*",
-    "te",
-    "trailer",
-    "traceparent",
-    "tracestate",
-    "transfer-encoding",
-    "upgrade",
-    "user-agent",
-    "via",
-    "x-correlation-id",
-    "x-forwarded-*",
-    "x-ms-*request-id",
-    "x-ms-app",
-    "x-ms-authorization-auxiliary",
-    "x-ms-client-*",
-    "x-ms-command-name",
-    "x-ms-return-client-request-id",
-    "x-ms-useragent",
-    "x-request-id",
-];
+/// Whether a name is on the list. Authorization is part of the caller.
+fn is_listed(name: &str) -> bool {
+    matches!(
+        name,
+        "accept-encoding"
+            | "authorization"
+            | "baggage"
+            | "cache-control"
+            | "commandname"
+            | "connection"
+            | "content-length"
+            | "content-type"
+            | "cookie"
+            | "date"
+            | "dnt"
+            | "expect"
+            | "forwarded"
+            | "from"
+            | "host"
+            | "if-modified-since"
+            | "if-none-match"
+            | "keep-alive"
+            | "origin"
+            | "parametersetname"
+            | "pragma"
+            | "priority"
+            | "referer"
+            | "request-id"
+            | "te"
+            | "trailer"
+            | "traceparent"
+            | "tracestate"
+            | "transfer-encoding"
+            | "upgrade"
+            | "user-agent"
+            | "via"
+            | "x-correlation-id"
+            | "x-ms-app"
+            | "x-ms-authorization-auxiliary"
+            | "x-ms-command-name"
+            | "x-ms-return-client-request-id"
+            | "x-ms-useragent"
+            | "x-request-id"
+    ) || ["proxy-", "sec-", "x-forwarded-", "x-ms-client-"].iter().any(|head| name.starts_with(head))
+        || (name.starts_with("x-ms-") && name.ends_with("request-id"))
+}
 
-/// Whether a header is known not to change the answer. `more` are the operator's own names and patterns.
+/// Whether a header is known not to change the answer. `more` are the operator's own names and patterns, in
+/// which `*` stands for any characters.
 pub(super) fn is_neutral(name: &HeaderName, value: &HeaderValue, more: &[String]) -> bool {
     let name = name.as_str();
-    NEUTRAL.iter().copied().chain(more.iter().map(String::as_str)).any(|known| matches(known, name))
+    is_listed(name)
+        || more.iter().any(|pattern| matches(pattern, name))
         || (name == header::ACCEPT.as_str() && accepts_json(value))
 }
 
 /// ARM answers JSON to whoever does not exclude it; clients name it in several ways.
 fn accepts_json(value: &HeaderValue) -> bool {
     let Ok(value) = value.to_str() else { return false };
-    value.split(',').map(|part| part.trim().to_ascii_lowercase()).any(|part| {
-        ["application/json", "*/*"].contains(&part.as_str()) || part.starts_with("application/json;")
+    value.split(',').map(str::trim).any(|part| {
+        let (kind, _) = part.split_once(';').unwrap_or((part, ""));
+        part == "*/*" || kind.eq_ignore_ascii_case("application/json")
     })
 }
 

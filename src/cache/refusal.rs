@@ -37,9 +37,6 @@ impl Refusals {
     /// Whether an answer about `path`, sent at this place in the order, was taken away from `caller`.
     #[must_use]
     pub fn hides(&self, caller: u128, path: &str, order: u64) -> bool {
-        if self.0.is_empty() {
-            return false;
-        }
         self.0.get(&caller).is_some_and(|refused| {
             refused.iter().any(|(at, since)| order < *since && is_at_or_below(path, at))
         })

@@ -78,6 +78,22 @@ impl Store {
         self.entries.get(key).map(|held| held.0.entry.clone())
     }
 
+    /// The same without counting as a use, which decides what is let go first.
+    #[must_use]
+    pub fn peek(&self, key: &Key) -> Option<Arc<Entry>> {
+        self.entries.peek(key).map(|held| held.0.entry.clone())
+    }
+
+    /// How many of at most `most` entries looked at are about this canonical path, whoever asked, and whether
+    /// those were all entries. Counts as no use of them.
+    #[must_use]
+    pub fn count_at(&self, path: &str, most: usize) -> (usize, bool) {
+        let mut entries = self.entries.iter();
+        let looked_at = entries.by_ref().take(most);
+        let count = looked_at.filter(|(_, held)| *held.0.entry.parts.path == *path).count();
+        (count, entries.next().is_none())
+    }
+
     /// Keeps an entry, unless one that was sent later stands in its place. Entries of the same caller make
     /// room first where it fills more than its share.
     ///
@@ -215,6 +231,37 @@ mod tests {
         let kept = (0..20).filter(|n| store.find(&key(&format!("quiet-{n}"))).is_some()).count();
         assert!(kept >= 19, "{kept} of 20 kept");
         assert!(store.find(&key("noisy-1999")).is_some());
+    }
+
+    #[test]
+    fn entries_are_counted_by_path_up_to_a_bound() {
+        let scopes = scopes();
+        let store = Store::new(&Settings::default());
+        for n in 0..10 {
+            store.put(n % 3, key(&format!("{n}")), entry(&scopes, 10)).unwrap();
+        }
+        assert_eq!(store.count_at("/a", 10), (10, true));
+        assert_eq!(store.count_at("/b", 100), (0, true));
+        assert_eq!(store.count_at("/a", 4), (4, false));
+    }
+
+    #[test]
+    fn peeking_and_counting_do_not_change_what_is_let_go() {
+        let scopes = scopes();
+        let settings =
+            Settings { bytes: 4 << 20, entry_max: 4 << 20, caller_percent: 100, ..Settings::default() };
+        let name = |n: usize| key(&format!("{n}"));
+        let kept = |look: fn(&Store, &Key)| {
+            let store = Store::new(&settings);
+            for n in 0..2000 {
+                store.put(n as u128, name(n), entry(&scopes, 10_000)).unwrap();
+                look(&store, &name(n - n % 20));
+            }
+            (0..2000).filter(|n| store.peek(&name(*n)).is_some()).collect::<Vec<_>>()
+        };
+        let unseen = kept(|_, _| {});
+        assert_ne!(kept(|store, key| drop(store.find(key))), unseen);
+        assert_eq!(kept(|store, key| drop((store.peek(key), store.count_at("/a", 9)))), unseen);
     }
 
     #[test]

@@ -54,8 +54,8 @@ pub struct Asked {
     pub path: Option<ArmPath>,
     /// The type addressed in lower case and whether one resource or a list is; `None` outside providers.
     pub kind: Option<(String, Shape)>,
-    /// The call as ARM's limits see it.
-    pub call: Call,
+    /// Whether the answer shows less than the resource: [`Query::is_partial`].
+    pub partial: bool,
 }
 
 impl Asked {
@@ -64,9 +64,8 @@ impl Asked {
     pub fn new(method: &Method, raw_path: &str, query: &Query<'_>, policy: &Policy) -> Self {
         let path = ArmPath::parse(raw_path).ok();
         let kind = path.as_ref().and_then(ArmPath::resource);
-        let call = Call::of(method, path.as_ref());
         let intent = intent(method, path.as_ref(), kind.as_ref(), query, policy);
-        Self { intent, path, kind, call }
+        Self { intent, path, kind, partial: query.is_partial() }
     }
 
     /// The family of the type addressed.

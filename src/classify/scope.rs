@@ -1,5 +1,6 @@
 //! Scopes: the parts of ARM that a write can change at once and a cached answer can depend on.
 
+use std::fmt;
 use std::sync::Arc;
 
 use crate::arm::{ArmPath, Shape};
@@ -55,6 +56,20 @@ impl Scope {
     }
 }
 
+/// For people: `unit /subscriptions/…`.
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::All => f.write_str("all"),
+            Self::Below(at) if at.contains("/resourcegroups/") => write!(f, "group {at}"),
+            Self::Below(at) => write!(f, "subscription {at}"),
+            Self::Family(family, at) => write!(f, "family {} in {at}", family.as_str()),
+            Self::Collections(family, at) => write!(f, "collections of {} in {at}", family.as_str()),
+            Self::Unit(root) => write!(f, "unit {root}"),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -81,6 +96,20 @@ mod tests {
                 unit
             ]
         );
+    }
+
+    #[test]
+    fn scopes_have_names_for_people() {
+        let check = |scope: Scope, name: &str| assert_eq!(scope.to_string(), name);
+        check(Scope::All, "all");
+        check(Scope::Below("/subscriptions/s".into()), "subscription /subscriptions/s");
+        check(Scope::Below(GROUP.into()), &format!("group {GROUP}"));
+        check(Scope::Family(Family::Network, GROUP.into()), &format!("family network in {GROUP}"));
+        check(
+            Scope::Collections(Family::Compute, GROUP.into()),
+            &format!("collections of compute in {GROUP}"),
+        );
+        check(Scope::Unit("/a/b".into()), "unit /a/b");
     }
 
     #[test]

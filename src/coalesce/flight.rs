@@ -18,6 +18,17 @@ pub enum Phase<M> {
     Sent(M),
 }
 
+/// What would become of an asker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sight {
+    /// No fetch is under way: it would start one.
+    Nothing,
+    /// It would join one.
+    Joins,
+    /// It does not accept what the fetch under way will bring: it would start another.
+    Refuses,
+}
+
 /// What became of an asker that wanted to join.
 pub(super) enum Boarding<M, T> {
     /// It has a ticket.
@@ -80,6 +91,16 @@ impl<M, T> Course<M, T> {
         state.crowd.enter(asker);
         drop(state);
         Boarding::Aboard(Ticket::of(self.clone(), asker, false))
+    }
+
+    /// Whether an asker would be taken aboard.
+    pub(super) fn look(&self, may_join: impl FnOnce(&Phase<M>) -> bool) -> Sight {
+        let state = self.state();
+        match (state.closed, may_join(&state.phase)) {
+            (true, _) => Sight::Nothing,
+            (false, true) => Sight::Joins,
+            (false, false) => Sight::Refuses,
+        }
     }
 
     /// An asker goes. The last one to go before the fetch was sent ends it, in the same step.

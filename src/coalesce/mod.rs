@@ -27,7 +27,7 @@ use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use counts::Counts;
-pub use flight::{Flight, Phase};
+pub use flight::{Flight, Phase, Sight};
 pub use interest::{Asker, Interest};
 pub use ticket::{Ending, Ticket};
 
@@ -99,6 +99,12 @@ where
         let landing = Landing::of(self.shared.clone(), key, course);
         tokio::spawn(landing.fly(fetch));
         ticket
+    }
+
+    /// What would become of an asker under `key`. Nobody joins and nothing is started.
+    pub fn look(&self, key: &K, may_join: impl FnOnce(&Phase<M>) -> bool) -> Sight {
+        let course = self.shared.under_way().get(key).cloned();
+        course.map_or(Sight::Nothing, |course| course.look(may_join))
     }
 
     /// The number of keys under which a fetch can be found.

@@ -446,3 +446,22 @@ fn the_end_of_the_process_has_a_name_too() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     assert_eq!(runtime.block_on(ticket.wait()), Ending::Abandoned);
 }
+
+#[tokio::test(start_paused = true)]
+async fn looking_foretells_what_joining_would_do_and_does_nothing() {
+    let flights = Fetches::new();
+    let never = |_: &Phase<u64>| false;
+    assert_eq!(flights.look(&KEY, always), Sight::Nothing);
+    let ticket = flights.join(KEY, asker(), always, |flight| fetch(flight, 1, 1, "a"));
+    let counts = flights.counts();
+    assert_eq!(flights.look(&KEY, always), Sight::Joins);
+    assert_eq!(flights.look(&KEY, never), Sight::Refuses);
+    assert_eq!(flights.look(&KEY, |phase| *phase == Phase::Waiting), Sight::Joins);
+    sleep(Duration::from_millis(1500)).await;
+    assert_eq!(flights.look(&KEY, |phase| *phase == Phase::Sent(1)), Sight::Joins);
+    assert_eq!(flights.counts(), counts);
+    assert_eq!(ticket.wait().await, done("a"));
+    assert_eq!(flights.look(&KEY, always), Sight::Nothing);
+    settle().await;
+    nothing_is_left(&flights);
+}

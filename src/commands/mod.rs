@@ -1,6 +1,9 @@
 //! The commands, a file each.
 
 mod check;
+mod demo;
+mod door;
+mod explain;
 mod probe;
 mod serve;
 
@@ -28,6 +31,15 @@ enum Command {
     Check(Common),
     /// Ask a running armshield whether it is ready: exit code 0 if it is. For exec probes.
     Probe(Common),
+    /// Show in a minute what armshield is for: busy clients on a simulated ARM, first directly, then through it.
+    Demo(demo::Demo),
+    /// Ask a running armshield what it would do with a request now, and why. Nothing is changed by that.
+    Explain {
+        #[command(flatten)]
+        wanted: explain::Wanted,
+        #[command(flatten)]
+        common: Common,
+    },
 }
 
 /// Every flag has a variable: ARMSHIELD_CONFIG, ARMSHIELD_LISTEN, ARMSHIELD_ADMIN, ARMSHIELD_UPSTREAM.
@@ -69,6 +81,10 @@ pub fn run() -> ExitCode {
         Command::Serve(common) => common.load().map(serve::run),
         Command::Check(common) => common.load().map(|configuration| check::run(&configuration)),
         Command::Probe(common) => common.load().map(|configuration| probe::run(&configuration)),
+        Command::Demo(words) => Ok(demo::run(&words)),
+        Command::Explain { wanted, common } => {
+            common.load().map(|configuration| explain::run(&configuration, &wanted))
+        }
     };
     loaded.unwrap_or_else(|bad| {
         say(&format!("armshield: {bad}"));

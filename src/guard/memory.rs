@@ -7,6 +7,8 @@ use std::time::Duration;
 use crate::arm::{ArmPath, Document, ETag, Life, Shape};
 use crate::clock::Moment;
 
+use super::{Version, Viewer};
+
 /// What a client asked when it was shown something.
 #[derive(Debug, Clone, Copy)]
 pub struct Question<'a> {
@@ -15,6 +17,9 @@ pub struct Question<'a> {
     /// The canonical path asked for.
     pub path: &'a Arc<str>,
 }
+
+/// The life of a resource and the version in it that armshield was last shown.
+pub type Present<'a> = (&'a Life, &'a ETag);
 
 /// How many versions of a life that ended are remembered.
 const FORMER: usize = 16;
@@ -72,11 +77,22 @@ pub(super) struct Memory {
     ended: HashMap<Box<str>, Ended>,
     dropped: HashMap<Arc<str>, Moment>,
     bytes: usize,
+    /// The caller that was last shown something through this client, and the name of its profile.
+    pub(super) caller: u128,
+    pub(super) profile: Box<str>,
 }
 
 impl Memory {
     pub(super) const fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// Notes whose memory this is.
+    pub(super) fn belongs_to(&mut self, viewer: &Viewer<'_>) {
+        self.caller = viewer.caller;
+        if self.profile != viewer.profile.name {
+            self.profile = viewer.profile.name.clone();
+        }
     }
 
     pub(super) fn show(
@@ -136,34 +152,61 @@ impl Memory {
     }
 
     /// The versions of a resource that may be the base of a write, each once. None where a question that
-    /// could have shown one was forgotten for space.
-    pub(super) fn versions(&self, path: &ArmPath, now: Moment, window: Duration) -> Vec<ETag> {
+    /// could have shown one was forgotten for space. A version of another life that has the number of the
+    /// present one is none: as a condition it would hold.
+    pub(super) fn versions(
+        &self,
+        path: &ArmPath,
+        now: Moment,
+        window: Duration,
+        present: Option<Present<'_>>,
+    ) -> Vec<ETag> {
+        let candidates = self.candidates(path, now, window, present).unwrap_or_default();
+        candidates.into_iter().map(|version| version.etag).collect()
+    }
+
+    /// The same, with when each was last shown, in the order of the tags; `None` where a question that could
+    /// have shown one was forgotten.
+    pub(super) fn candidates(
+        &self,
+        path: &ArmPath,
+        now: Moment,
+        window: Duration,
+        present: Option<Present<'_>>,
+    ) -> Option<Vec<Version>> {
         let forgotten = self.dropped.iter().any(|(question, at)| {
             now.since(*at) <= window
                 && ArmPath::parse(question).is_ok_and(|question| could_show(&question, path))
         });
         if forgotten {
-            return Vec::new();
+            return None;
         }
         let ended = self.ended.get(path.as_str());
         let counts = |last: Moment, order: u64, listed: bool, etag: &ETag, life: &Life| {
             let alive = |ended: &Ended| order > ended.order && !(listed && ended.knows(etag, life));
-            ended.is_none_or(alive) && now.since(last) <= window
+            let namesake = present.is_some_and(|(now, number)| life.differs(now) && etag == number);
+            ended.is_none_or(alive) && !namesake && now.since(last) <= window
         };
         let latest = self.latest.values().filter_map(|shown| {
             let item = shown.document.item(path.as_str())?;
             let listed = shown.document.shape == Shape::Collection;
-            item.etag.clone().filter(|etag| counts(shown.last, shown.order, listed, etag, &item.life))
+            let etag = item.etag.clone();
+            let etag = etag.filter(|etag| counts(shown.last, shown.order, listed, etag, &item.life))?;
+            Some(Version { etag, last: shown.last, superseded: false })
         });
         let superseded =
             self.superseded.iter().filter(|version| *version.id == *path.as_str()).filter(|version| {
                 counts(version.last, version.order, version.listed, &version.etag, &version.life)
             });
-        let superseded = superseded.map(|version| version.etag.clone());
+        let superseded = superseded.map(|version| Version {
+            etag: version.etag.clone(),
+            last: version.last,
+            superseded: true,
+        });
         let mut versions: Vec<_> = latest.chain(superseded).collect();
-        versions.sort_unstable();
-        versions.dedup();
-        versions
+        versions.sort_unstable_by(|a, b| (&a.etag, b.last).cmp(&(&b.etag, a.last)));
+        versions.dedup_by(|later, first| later.etag == first.etag);
+        Some(versions)
     }
 
     /// Lets go what no window reaches any more.

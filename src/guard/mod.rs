@@ -4,6 +4,7 @@
 //! than one version was shown, nothing tells yet which one a body was built on, so nothing is sent and the
 //! case is reported.
 
+mod look;
 mod memory;
 mod report;
 
@@ -18,10 +19,11 @@ use http::{HeaderMap, HeaderValue, Method, header};
 use crate::arm::document::stated_etag;
 use crate::arm::{ArmPath, Document, ETag, api_version};
 use crate::clock::Clock;
-use crate::policy::GuardMode;
+use crate::policy::{GuardMode, Profile};
 
+pub use look::{Seen, Version};
 use memory::Memory;
-pub use memory::Question;
+pub use memory::{Present, Question};
 pub use report::{Outcome, Report};
 
 /// The first api-version of Microsoft.Compute whose models carry entity tags
@@ -56,7 +58,7 @@ pub enum Source {
     Evidence,
     /// Several were shown, and the body does not tell.
     Ambiguous,
-    /// None was shown, or none is remembered.
+    /// None was shown, none is remembered, or it was of another life that had the same number.
     None,
 }
 
@@ -97,6 +99,17 @@ impl Choice {
     }
 }
 
+/// Who is being shown something.
+#[derive(Debug, Clone, Copy)]
+pub struct Viewer<'a> {
+    /// The client.
+    pub client: u128,
+    /// The caller it speaks for.
+    pub caller: u128,
+    /// What its kind of client tolerates.
+    pub profile: &'a Profile,
+}
+
 /// A write to a type whose rule asks for the guard. Debug output shows neither headers nor body.
 #[derive(Clone, Copy)]
 pub struct Write<'a> {
@@ -116,6 +129,9 @@ pub struct Write<'a> {
     pub window: Duration,
     /// What the guard may do.
     pub mode: GuardMode,
+    /// The life of the resource and the version in it that armshield was last shown, if it knows them. Numbers
+    /// begin anew with every life, so a version of another life with this number would hold, and mean nothing.
+    pub present: Option<Present<'a>>,
 }
 
 impl fmt::Debug for Write<'_> {
@@ -159,11 +175,12 @@ impl Guard {
     }
 
     /// Notes that a client is being shown a document as the answer to a question.
-    pub fn show(&self, client: u128, question: &Question<'_>, document: &Arc<Document>, window: Duration) {
-        let memory = self.memory(client);
+    pub fn show(&self, viewer: &Viewer<'_>, question: &Question<'_>, document: &Arc<Document>) {
+        let (memory, window) = (self.memory(viewer.client), viewer.profile.base_window);
         let (before, after) = {
             let mut memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
             let before = memory.bytes();
+            memory.belongs_to(viewer);
             memory.show(question, document, self.clock.now(), window);
             (before, memory.bytes())
         };
@@ -216,7 +233,7 @@ impl Guard {
             return Vec::new();
         };
         let memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
-        memory.versions(write.path, self.clock.now(), write.window)
+        memory.versions(write.path, self.clock.now(), write.window, write.present)
     }
 
     /// Bytes taken and clients remembered.

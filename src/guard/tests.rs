@@ -1,5 +1,7 @@
 use super::*;
-use crate::clock::Wall;
+use crate::arm::Life;
+use crate::clock::{Moment, Wall};
+use crate::policy::Policy;
 use http::HeaderValue;
 
 const ID: &str = "/subscriptions/s/resourcegroups/g/providers/microsoft.compute/virtualmachinescalesets/a";
@@ -16,7 +18,10 @@ fn document(id: &str, etag: u32) -> Arc<Document> {
 
 fn show(guard: &Guard, client: u128, key: u64, document: &Arc<Document>) {
     let path: Arc<str> = ID.rsplit_once('/').unwrap().0.into();
-    guard.show(client, &Question { key, path: &path }, document, WINDOW);
+    let policy = Policy::default();
+    let viewer = Viewer { client, caller: client + 100, profile: &policy.other };
+    assert_eq!(viewer.profile.base_window, WINDOW);
+    guard.show(&viewer, &Question { key, path: &path }, document);
 }
 
 fn choose(guard: &Guard, headers: &HeaderMap, body: &str, mode: GuardMode) -> Choice {
@@ -30,6 +35,7 @@ fn choose(guard: &Guard, headers: &HeaderMap, body: &str, mode: GuardMode) -> Ch
         body: Some(body.as_bytes()),
         window: WINDOW,
         mode,
+        present: None,
     })
 }
 
@@ -78,6 +84,35 @@ async fn an_end_makes_the_next_put_a_create() {
     assert_eq!(chosen(&guard).0, Source::None);
     show(&guard, 1, 8, &document(ID, 1));
     assert_eq!(chosen(&guard), (Source::Seen, Some("\"1\"".into()), true));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_number_that_came_again_in_another_life_is_no_condition() {
+    let guard = guard(1 << 20);
+    let life = |mark: &str| Life { unique_id: Some(mark.into()), ..Life::default() };
+    let body = format!(r#"{{"id":"{ID}","etag":"\"3\"","properties":{{"uniqueId":"a"}}}}"#);
+    show(&guard, 1, 7, &Arc::new(Document::parse(body.as_bytes()).unwrap()));
+    let path = ArmPath::parse(ID).unwrap();
+    let check = |present: (Life, &str), source| {
+        let choice = guard.choose(&Write {
+            client: 1,
+            method: &Method::PUT,
+            path: &path,
+            api_version: Some("2025-04-01"),
+            headers: &HeaderMap::new(),
+            body: Some(b"{}"),
+            window: WINDOW,
+            mode: GuardMode::Enforce,
+            present: Some((&present.0, &present.1.into())),
+        });
+        assert_eq!(choice.source, source, "{present:?}");
+    };
+    check((life("a"), "\"3\""), Source::Seen);
+    check((life("a"), "\"4\""), Source::Seen);
+    check((Life::default(), "\"3\""), Source::Seen);
+    check((life("b"), "\"3\""), Source::None);
+    // Here the number tells, and ARM refuses it.
+    check((life("b"), "\"1\""), Source::Seen);
 }
 
 #[tokio::test(start_paused = true)]
@@ -147,4 +182,53 @@ fn the_header_says_source_version_and_result() {
     assert_eq!(header(&choice, 412), r#"source=seen, etag="\"3\"", result=conflict"#);
     let none = Choice { source: Source::None, etag: None, send: false };
     assert_eq!(header(&none, 412), "source=none, result=unguarded");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_each_client_of_a_profile_was_shown_can_be_looked_at() {
+    let guard = guard(1 << 20);
+    let (path, policy) = (ArmPath::parse(ID).unwrap(), Policy::default());
+    let look = |profile: &str| guard.look(&path, policy.named(profile).unwrap(), None);
+    assert_eq!(look("other"), []);
+    show(&guard, 2, 7, &document(ID, 3));
+    tokio::time::advance(Duration::from_secs(5)).await;
+    show(&guard, 2, 7, &document(ID, 4));
+    show(&guard, 1, 7, &document(ID, 4));
+    show(&guard, 3, 7, &document("/subscriptions/s/elsewhere", 4));
+    let version = |etag: &str, second, superseded| Version {
+        etag: etag.into(),
+        last: Moment::ZERO + Duration::from_secs(second),
+        superseded,
+    };
+    let four = version("\"4\"", 5, false);
+    let both = vec![version("\"3\"", 0, true), four.clone()];
+    let first = Seen { client: 1, caller: 101, versions: Some(vec![four]) };
+    assert_eq!(look("other"), [first, Seen { client: 2, caller: 102, versions: Some(both) }]);
+    assert_eq!(look("ccm"), []);
+    tokio::time::advance(WINDOW + Duration::from_secs(1)).await;
+    assert_eq!(look("other"), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_view_forgotten_for_space_is_told_from_one_that_showed_nothing() {
+    let guard = guard(1000);
+    show(&guard, 1, 7, &document(ID, 3));
+    show(&guard, 1, 8, &document(ID, 4));
+    let path = ArmPath::parse(ID).unwrap();
+    let seen = guard.look(&path, &Policy::default().other, None);
+    assert_eq!(seen, [Seen { client: 1, caller: 101, versions: None }]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_version_shown_more_than_once_counts_from_the_last_time() {
+    let guard = guard(1 << 20);
+    show(&guard, 1, 7, &document(ID, 3));
+    tokio::time::advance(Duration::from_secs(5)).await;
+    show(&guard, 1, 7, &document(ID, 4));
+    show(&guard, 1, 8, &document(ID, 3));
+    let path = ArmPath::parse(ID).unwrap();
+    let versions = guard.look(&path, &Policy::default().other, None).remove(0).versions.unwrap();
+    let told: Vec<_> = versions.iter().map(|one| (one.etag.as_str(), one.last, one.superseded)).collect();
+    let five = Moment::ZERO + Duration::from_secs(5);
+    assert_eq!(told, [("\"3\"", five, false), ("\"4\"", five, false)]);
 }

@@ -69,6 +69,11 @@ impl<'a> Presented<'a> {
         self.authorization.is_none()
     }
 
+    /// `Authorization`, where nothing else says who asks.
+    pub(super) fn sole_authorization(&self) -> Option<&'a [u8]> {
+        self.authorization.filter(|_| self.auxiliary.is_empty()).map(HeaderValue::as_bytes)
+    }
+
     pub(super) fn token(&self, key: &Key) -> Token {
         let mut absorb = key.absorb(Purpose::Token);
         match self.authorization {
@@ -156,7 +161,7 @@ impl Credential {
         credential
     }
 
-    fn exact(key: &Key, token: Token, ignored: &[String]) -> Self {
+    pub(super) fn exact(key: &Key, token: Token, ignored: &[String]) -> Self {
         let bits = key.absorb(Purpose::Exact).bits(token.bits()).finish();
         Self {
             caller: exact_caller(key, token),

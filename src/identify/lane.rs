@@ -13,7 +13,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::Settings;
 use super::refusals::{Rated, Refusals};
-use crate::clock::Clock;
+use crate::clock::{Clock, Moment};
 
 /// The lanes of all peers.
 pub struct UnvouchedLane {
@@ -46,6 +46,22 @@ impl UnvouchedLane {
         Ok(Admitted { lane, clock: self.clock, _place: place })
     }
 
+    /// Whether a call of the peer could go at this moment; it may still have to wait for others. No effects.
+    ///
+    /// # Errors
+    /// When refusals have slowed the peer down and its next call is not due.
+    pub fn look(&self, peer: IpAddr) -> Result<(), Rated> {
+        let now = self.clock.now();
+        let peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
+        match peers.get(&peer.to_canonical()) {
+            Some(lane) => lane.refusals().due(now),
+            None if peers.values().filter(|lane| is_needed(lane, now)).count() < self.settings.peers => {
+                Ok(())
+            }
+            None => self.crowd.refusals().due(now),
+        }
+    }
+
     fn lane(&self, peer: IpAddr) -> Arc<Lane> {
         let mut peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(lane) = peers.get(&peer) {
@@ -53,7 +69,7 @@ impl UnvouchedLane {
         }
         if peers.len() >= self.settings.peers {
             let now = self.clock.now();
-            peers.retain(|_, lane| Arc::strong_count(lane) > 1 || lane.refusals().has_any(now));
+            peers.retain(|_, lane| is_needed(lane, now));
             if peers.len() >= self.settings.peers {
                 return self.crowd.clone();
             }
@@ -62,6 +78,11 @@ impl UnvouchedLane {
         peers.insert(peer, lane.clone());
         lane
     }
+}
+
+/// Whether a lane cannot be forgotten: a call is in it, or was refused lately.
+fn is_needed(lane: &Arc<Lane>, now: Moment) -> bool {
+    Arc::strong_count(lane) > 1 || lane.refusals().has_any(now)
 }
 
 impl fmt::Debug for UnvouchedLane {
@@ -177,7 +198,9 @@ mod tests {
         let lane = lane();
         refuse(&lane, peer(1), 20).await;
         advance(SECOND / 4).await;
+        assert_eq!(lane.look(peer(1)), Err(Rated { retry_after: SECOND * 3 / 4 }));
         assert_eq!(lane.enter(peer(1)).await.unwrap_err(), Rated { retry_after: SECOND * 3 / 4 });
+        assert_eq!(lane.look(peer(2)), Ok(()));
         assert!(lane.enter(peer(2)).await.is_ok());
         advance(SECOND * 3 / 4).await;
         let slow = lane.enter(peer(1)).await.unwrap();
@@ -232,7 +255,9 @@ mod tests {
         for other in 2..5 {
             refuse(&lane, peer(other), 20).await;
         }
+        assert_eq!(lane.look(peer(201)), Ok(()));
         refuse(&lane, peer(201), 20).await;
+        assert!(lane.look(peer(202)).is_err());
         assert!(lane.enter(peer(202)).await.is_err());
     }
 

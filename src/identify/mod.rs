@@ -4,14 +4,17 @@
 //!   callers and never merges them.
 //! - What a token says proves nothing. A token is believed while ARM has lately let in this very token.
 //! - A forged token changes nothing for the caller it imitates, not even its client or its priority.
-//! - Nothing here keeps a token, only digests under a key that is new in every process.
+//! - Only digests of tokens are kept, under a key that is new in every process; but a connection remembers the
+//!   last token that came over it, as long as it lives.
 
 mod agents;
 mod canonical;
 mod credential;
 mod digest;
 mod identity;
+mod known;
 mod lane;
+mod memory;
 mod proof;
 mod refusals;
 mod sole;
@@ -32,7 +35,9 @@ use quick_cache::sync::Cache;
 pub use credential::{IGNORABLE, Refused};
 pub use digest::{Application, Caller, Client, Principal, Token};
 pub use identity::{Identity, Peer, Standing};
+pub use known::Known;
 pub use lane::{Admitted, UnvouchedLane};
+pub use memory::Memory;
 pub use proof::vouches;
 pub use refusals::Rated;
 pub use splits::Split;
@@ -42,9 +47,10 @@ use crate::policy::{Policy, Priority};
 use agents::Agents;
 use credential::{Credential, Presented};
 use digest::{Key, Purpose};
+use memory::Who;
 use sole::Sole;
 use splits::Splits;
-use voucher::Vouchers;
+use voucher::{Epoch, Vouchers};
 
 /// What this room can be told.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,6 +93,15 @@ impl Default for Settings {
 #[error("the system has no random bytes to make a key of: {0}")]
 pub struct NoRandomness(#[from] getrandom::Error);
 
+/// A token with what it says and what ARM has said about it.
+#[derive(Debug, Clone)]
+struct Spoken {
+    token: Token,
+    credential: Arc<Credential>,
+    standing: Standing,
+    asked: Epoch,
+}
+
 /// Knows who asks.
 #[derive(Debug)]
 pub struct Identify {
@@ -128,35 +143,64 @@ impl Identify {
         }
     }
 
-    /// Who asks.
+    /// Who asks, over a connection that remembers this.
     ///
     /// # Errors
     /// When the request cannot be said to come from anybody.
-    pub fn identify(&self, headers: &HeaderMap, peer: Peer, policy: &Policy) -> Result<Identity, Refused> {
+    pub fn identify(
+        &self,
+        headers: &HeaderMap,
+        peer: Peer,
+        policy: &Arc<Policy>,
+        memory: &Memory,
+    ) -> Result<Identity, Refused> {
         let presented = Presented::of(headers)?;
+        let agent = headers.get(USER_AGENT).map_or(&b""[..], |value| value.as_bytes());
         // Before the voucher is looked up: a refusal in between must outweigh what this call will be answered.
         let asked = self.vouchers.epoch();
-        let token = presented.token(&self.key);
-        let credential = self.credential(token, &presented, policy);
+        let who = memory.recall(&presented, agent, policy).unwrap_or_else(|| {
+            let token = presented.token(&self.key);
+            let who = self.who(token, self.credential(token, &presented, policy), agent, peer, policy);
+            memory.keep(&presented, agent, policy, &who);
+            who
+        });
         let standing = match presented.is_anonymous() {
             true => Standing::Anonymous,
-            false if self.vouchers.has(token) => Standing::Vouched,
+            false if self.vouchers.has(who.token) => Standing::Vouched,
             false => Standing::Unvouched,
         };
-        let ip = peer.ip.to_canonical();
-        let agent = headers.get(USER_AGENT).map_or(&b""[..], |value| value.as_bytes());
-        let proven_client = self.client(Purpose::Client, credential.application.bits(), agent, ip);
-        let client = match standing {
-            Standing::Vouched => proven_client,
-            Standing::Unvouched | Standing::Anonymous => {
-                self.client(Purpose::UnprovenClient, token.bits(), agent, ip)
-            }
-        };
-        let agent = String::from_utf8_lossy(agent);
-        let profile = policy.profile(&agent).clone();
-        if Arc::ptr_eq(&profile, &policy.other) && standing != Standing::Anonymous {
-            self.agents.count(&agent);
+        if Arc::ptr_eq(&who.profile, &policy.other) && standing != Standing::Anonymous {
+            self.agents.count(&String::from_utf8_lossy(agent));
         }
+        Ok(self.identity(who, standing, asked, peer))
+    }
+
+    /// Who it is that has this token, comes with this User-Agent and over this connection. No effects.
+    fn who(
+        &self,
+        token: Token,
+        credential: Arc<Credential>,
+        agent: &[u8],
+        peer: Peer,
+        policy: &Policy,
+    ) -> Who {
+        let ip = peer.ip.to_canonical();
+        Who {
+            token,
+            profile: policy.profile(&String::from_utf8_lossy(agent)).clone(),
+            proven: self.client(Purpose::Client, credential.application.bits(), agent, ip),
+            unproven: self.client(Purpose::UnprovenClient, token.bits(), agent, ip),
+            credential,
+        }
+    }
+
+    /// The same with what ARM has said about the token. No effects.
+    fn identity(&self, who: Who, standing: Standing, asked: Epoch, peer: Peer) -> Identity {
+        let Who { token, credential, profile, proven, unproven } = who;
+        let client = match standing {
+            Standing::Vouched => proven,
+            Standing::Unvouched | Standing::Anonymous => unproven,
+        };
         let mut identity = Identity {
             token,
             caller: credential.caller,
@@ -166,14 +210,14 @@ impl Identify {
             profile,
             standing,
             expires: credential.expires,
-            peer: ip,
+            peer: peer.ip.to_canonical(),
             loopback: peer.loopback,
-            proven_client,
+            proven_client: proven,
             credential,
             asked,
         };
         identity.priority = self.priority(&identity);
-        Ok(identity)
+        identity
     }
 
     /// Vouches for the token of a call that ARM answered, if [`vouches`] says that the answer does, and gives

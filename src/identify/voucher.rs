@@ -66,6 +66,14 @@ impl Vouchers {
         self.good.get(&token).is_some_and(|voucher| voucher.holds(self.clock.now(), self.clock.wall()))
     }
 
+    /// For how long a token is vouched for, if it is. Counts as no use of the voucher.
+    pub(super) fn left(&self, token: Token) -> Option<Duration> {
+        let (now, wall) = (self.clock.now(), self.clock.wall());
+        let voucher = self.good.peek(&token).filter(|voucher| voucher.holds(now, wall))?;
+        let expires = voucher.expires.map(|end| Duration::from_secs(end).saturating_sub(wall.since_epoch()));
+        Some(expires.into_iter().chain([voucher.ends.since(now)]).min().unwrap_or_default())
+    }
+
     /// Makes or renews a voucher; false if the token has expired, or was refused after `asked`.
     pub(super) fn vouch(&self, token: Token, expires: Option<u64>, asked: Epoch) -> bool {
         let _alone = self.change();

@@ -19,7 +19,7 @@ use super::drive::{Graceful, Limits, drive};
 use super::rewind::Rewind;
 use super::sniff::{Opening, sniff};
 use super::timed::Timed;
-use super::{Ending, Entrance, Guard, Handler, Settings, Shared};
+use super::{Connection, Ending, Entrance, Guard, Handler, Settings, Shared};
 
 /// How long a connection that we close is read on, so that the client gets our last answer and not a reset.
 const LAST_WORDS: Duration = Duration::from_secs(2);
@@ -40,10 +40,12 @@ where
         let deadline = Instant::now() + shared.settings.head_deadline;
         let opened = timeout_at(deadline, open(io, &shared)).await.unwrap_or(Err(Ending::Silent));
         let session = Session { deadline, entrance, shared, guard, handler, activity: Arc::default() };
+        // A task takes as much memory as the largest it may have to hold, as long as it lives: boxed is what
+        // would make every plain connection larger.
         let ending = match opened {
-            Ok(Opened::Plain(Opening::Http2, io)) => session.http2(io).await,
+            Ok(Opened::Plain(Opening::Http2, io)) => Box::pin(session.http2(io)).await,
             Ok(Opened::Plain(_, io)) => session.http1(io).await,
-            Ok(Opened::Secure(io)) => session.secure(*io).await,
+            Ok(Opened::Secure(io)) => Box::pin(session.secure(io)).await,
             Err(ending) => ending,
         };
         tracing::debug!(ending = ending.as_str(), "connection ended");
@@ -87,14 +89,14 @@ struct Session<H> {
 }
 
 impl<H: Handler> Session<H> {
-    async fn secure<I>(mut self, io: TlsStream<I>) -> Ending
+    async fn secure<I>(mut self, io: Box<TlsStream<I>>) -> Ending
     where
         I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let (_, tls) = io.get_ref();
         let http2 = tls.alpn_protocol() == Some(super::tls::ALPN[0]);
         self.entrance = self.entrance.secured(tls.server_name());
-        if http2 { self.http2(io).await } else { self.http1(io).await }
+        if http2 { Box::pin(self.http2(io)).await } else { self.http1(io).await }
     }
 
     async fn http1<I>(mut self, io: I) -> Ending
@@ -140,13 +142,13 @@ impl<H: Handler> Session<H> {
     + 'static
     + use<H> {
         let (handler, activity) = (self.handler.clone(), self.activity.clone());
-        let entrance = Arc::new(self.entrance.clone());
+        let connection = Arc::new(Connection::new(self.entrance.clone()));
         service_fn(move |request: Request<Incoming>| {
             let in_flight = activity.begin();
-            let (handler, entrance) = (handler.clone(), entrance.clone());
+            let (handler, connection) = (handler.clone(), connection.clone());
             async move {
                 let keeps = request.version() >= Version::HTTP_2;
-                let mut answer = handler.handle(request, entrance).await;
+                let mut answer = handler.handle(request, connection).await;
                 if !keeps && in_flight.is_last() {
                     answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
                 }
@@ -159,8 +161,25 @@ impl<H: Handler> Session<H> {
 /// Reads and forgets what the client still sends: closing a socket with unread bytes resets it, and the
 /// reset can overtake the answer (RFC 9112 §9.6).
 async fn hear_out(mut io: impl AsyncRead + Unpin) {
-    let mut unread = [0; 4096];
+    let mut unread = vec![0; 4096];
     let hear = async { while io.read(&mut unread).await.is_ok_and(|read| read > 0) {} };
     // Whoever still talks after that is no longer listened to.
     let _ = timeout(LAST_WORDS, hear).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::listen::testing::Echo;
+
+    fn size_of_future<A, B, C, D, F>(_: fn(A, B, C, D) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    #[test]
+    fn a_connection_that_waits_takes_little() {
+        let size = size_of_future(serve_io::<tokio::net::TcpStream, Echo>);
+        println!("SIZE {size}");
+        assert!(size < 4096, "{size} bytes");
+    }
 }

@@ -3,13 +3,16 @@
 //! A name that a client made up must never come back in a link, and a page that resolves its own name to
 //! our address must get nothing. So the dialled name has to be one that we know.
 
+use std::sync::Arc;
+
+use arc_swap::ArcSwapOption;
 use http::header::{HOST, TRANSFER_ENCODING};
 use http::request::Parts;
 use http::uri::Scheme;
 use http::{HeaderMap, Version};
 
 use super::name::Name;
-use super::{Entrance, Settings, Via};
+use super::{Connection, Entrance, Settings, Via};
 
 /// The name a request dialled.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,6 +82,31 @@ pub enum Misdirection {
     },
 }
 
+/// The `Host` by which the last request of a connection dialled, and what it meant.
+#[derive(Debug, Default)]
+pub(super) struct LastDialled(ArcSwapOption<(Box<[u8]>, Arc<Dialled>)>);
+
+impl<M> Connection<M> {
+    /// The same as [`Entrance::dialled`]; most requests of a connection dial the same name.
+    ///
+    /// # Errors
+    /// Why the request cannot be answered as it stands.
+    pub fn dialled(&self, settings: &Settings, head: &Parts) -> Result<Arc<Dialled>, Refusal> {
+        let host = sole_host(head);
+        if let (Some(host), Some(last)) = (host, &*self.dialled.0.load())
+            && *last.0 == *host
+            && only_chunked(&head.headers)
+        {
+            return Ok(last.1.clone());
+        }
+        let dialled = Arc::new(self.entrance.dialled(settings, head)?);
+        if let Some(host) = host {
+            self.dialled.0.store(Some(Arc::new((host.into(), dialled.clone()))));
+        }
+        Ok(dialled)
+    }
+}
+
 impl Entrance {
     /// The name that a request with this head dialled, if we answer under it.
     ///
@@ -128,6 +156,13 @@ impl Entrance {
 
 fn misdirected(name: &Name, why: Misdirection) -> Refusal {
     Refusal::Misdirected { name: name.to_string(), why }
+}
+
+/// `Host`, where nothing else names a host.
+fn sole_host(head: &Parts) -> Option<&[u8]> {
+    let mut fields = head.headers.get_all(HOST).iter();
+    let host = fields.next().filter(|_| head.uri.authority().is_none())?;
+    fields.next().is_none().then(|| host.as_bytes())
 }
 
 fn name_of(head: &Parts) -> Result<Name, Refusal> {

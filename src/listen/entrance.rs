@@ -2,6 +2,8 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
+use super::dialled::LastDialled;
+
 /// What is known of a connection before its first request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entrance {
@@ -17,6 +19,25 @@ pub struct Entrance {
     pub loopback: bool,
     /// Whether the client came straight to us or through a tunnel we opened for it.
     pub via: Via,
+}
+
+/// A connection, as those know it who answer on it.
+#[derive(Debug)]
+pub struct Connection<M> {
+    /// How it came in.
+    pub entrance: Entrance,
+    /// What the handler remembers of it. Ends with the connection.
+    pub memory: M,
+    /// What its last request dialled.
+    pub(super) dialled: LastDialled,
+}
+
+impl<M: Default> Connection<M> {
+    /// A connection on which nothing was asked yet.
+    #[must_use]
+    pub fn new(entrance: Entrance) -> Self {
+        Self { entrance, memory: M::default(), dialled: LastDialled::default() }
+    }
 }
 
 /// The way to us.

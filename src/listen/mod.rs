@@ -45,19 +45,23 @@ pub use connection::serve_io;
 pub use dialled::{Dialled, Misdirection, Refusal};
 pub use drain::{Drain, Guard, Phase};
 pub use ending::Ending;
-pub use entrance::{Entrance, Via};
+pub use entrance::{Connection, Entrance, Via};
 pub use listener::{Drained, Listener};
 pub use settings::{HostSet, Settings};
 pub use shared::Shared;
 
 /// Answers requests. Cloned for each of them, so a clone should cost no more than a few counters.
 pub trait Handler: Clone + Send + Sync + 'static {
-    /// Answers `request`, which came through `entrance`.
+    /// What is remembered from one request of a connection to the next; those of an HTTP/2 connection come at
+    /// the same time.
+    type Memory: Default + Send + Sync + 'static;
+
+    /// Answers a `request` of `connection`.
     ///
     /// The future is dropped when the client leaves before it is answered.
     fn handle(
         &self,
         request: Request<Incoming>,
-        entrance: Arc<Entrance>,
+        connection: Arc<Connection<Self::Memory>>,
     ) -> impl Future<Output = Response<Body>> + Send;
 }

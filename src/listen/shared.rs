@@ -11,6 +11,8 @@ use super::{Drain, Settings};
 
 /// The smallest buffer hyper works with.
 const SMALLEST_BUFFER: usize = 8 * 1024;
+/// How many fields of a head hyper reads when nothing is said, into a table on its stack.
+const OWN_HEAD_FIELDS: usize = 100;
 /// What a stream may send ahead of its reader. Bodies of ARM requests are rarely larger.
 const STREAM_WINDOW: u32 = 256 * 1024;
 /// The same for all streams of a connection, so that a few uploads that have to wait do not block the rest.
@@ -39,9 +41,11 @@ impl Shared {
             .timer(TokioTimer::new())
             // Ours: it would also be the time an idle connection is kept.
             .header_read_timeout(None)
-            .max_headers(settings.head_fields)
             .max_header_size(head_bytes)
             .max_buf_size(head_bytes);
+        if settings.head_fields != OWN_HEAD_FIELDS {
+            http1.max_headers(settings.head_fields);
+        }
         let mut http2 = http2::Builder::new(TokioExecutor::new());
         http2
             .timer(TokioTimer::new())

@@ -22,7 +22,7 @@ use tokio::time::{Instant, sleep};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use super::{Ending, Entrance, Handler, Settings, Shared, serve_io, tls};
+use super::{Connection, Ending, Entrance, Handler, Settings, Shared, serve_io, tls};
 use crate::body::Body;
 
 /// Answers with a line about the request. `/slow/N` takes N seconds, `/big/N` answers N bytes, `/trickle/N`
@@ -34,7 +34,9 @@ pub(super) struct Echo {
 }
 
 impl Handler for Echo {
-    async fn handle(&self, request: Request<Incoming>, entrance: Arc<Entrance>) -> Response<Body> {
+    type Memory = ();
+
+    async fn handle(&self, request: Request<Incoming>, connection: Arc<Connection<()>>) -> Response<Body> {
         self.asked.fetch_add(1, Relaxed);
         let path = request.uri().path().to_owned();
         let number = |prefix: &str| path.strip_prefix(prefix).map(|number| number.parse::<usize>().unwrap());
@@ -48,7 +50,7 @@ impl Handler for Echo {
         } else if path == "/early" {
             Body::full("early")
         } else {
-            Body::full(describe(request, &entrance).await)
+            Body::full(describe(request, &connection.entrance).await)
         };
         self.answered.fetch_add(1, Relaxed);
         Response::new(body)

@@ -5,11 +5,16 @@ use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use super::Line;
 
 /// How many bytes may wait to be written.
 const WAITING: usize = 1 << 20;
+/// So many bytes are written at once. To wake a thread for every line costs more than all else about it.
+const BATCH: usize = 64 << 10;
+/// How long a line waits for others to be written with it.
+const TOGETHER: Duration = Duration::from_millis(50);
 
 /// How lines are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -76,6 +81,11 @@ impl Log {
                     while waiting.bytes.is_empty() && !waiting.closed {
                         waiting = source.more.wait(waiting).unwrap_or_else(PoisonError::into_inner);
                     }
+                    let few = |waiting: &mut Waiting| waiting.bytes.len() < BATCH && !waiting.closed;
+                    let (mut waiting, _) = source
+                        .more
+                        .wait_timeout_while(waiting, TOGETHER, few)
+                        .unwrap_or_else(PoisonError::into_inner);
                     std::mem::swap(&mut waiting.bytes, &mut taken);
                     waiting.closed
                 };
@@ -97,7 +107,7 @@ impl Log {
     }
 
     /// Adds a line.
-    pub fn add(&self, line: &Line) {
+    pub fn add(&self, line: &Line<'_>) {
         if self.silent {
             return;
         }
@@ -106,10 +116,11 @@ impl Log {
             self.shared.dropped.fetch_add(1, Ordering::Relaxed);
             return;
         }
-        let first = waiting.bytes.is_empty();
+        let before = waiting.bytes.len();
         line.write(self.format, &mut waiting.bytes);
+        let wakes = before == 0 || (before < BATCH && waiting.bytes.len() >= BATCH);
         drop(waiting);
-        if first {
+        if wakes {
             self.shared.more.notify_one();
         }
     }

@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use dashmap::DashMap;
 use prometheus_client::encoding::{EncodeLabelSet, text::encode};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -78,6 +79,15 @@ fn ages() -> Histogram {
     Histogram::new([0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0])
 }
 
+/// The numbers of one profile's hits, found once: to look for each by its labels takes longer than to count.
+#[derive(Debug)]
+struct Hits {
+    requests: Counter,
+    reads: Counter,
+    took: Histogram,
+    ages: Histogram,
+}
+
 /// All numbers.
 #[derive(Debug)]
 pub struct Metrics {
@@ -86,6 +96,7 @@ pub struct Metrics {
     reads: Family<Read, Counter>,
     ages: Family<ByProfile, Histogram>,
     took: Family<ByProfile, Histogram>,
+    hits: DashMap<Box<str>, Hits>,
     guarded: Family<Guarded, Counter>,
     refused: Family<Cause, Counter>,
     not_stored: Family<Cause, Counter>,
@@ -141,6 +152,7 @@ impl Default for Metrics {
             ),
             took,
             ages,
+            hits: DashMap::new(),
             upstream,
             split_names: Mutex::default(),
             registry,
@@ -150,24 +162,51 @@ impl Default for Metrics {
 
 impl Metrics {
     /// Counts a request that ended.
-    pub fn count(&self, line: &Line) {
-        let profile = || line.profile.to_string();
-        self.requests
-            .get_or_create(&Request { profile: profile(), intent: line.intent, status: line.status })
-            .inc();
-        self.took.get_or_create(&ByProfile { profile: profile() }).observe(line.total.as_secs_f64());
-        if line.cache != super::Cache::None {
-            let read = Read { profile: profile(), outcome: line.cache.as_str(), why: line.cache.reason() };
-            self.reads.get_or_create(&read).inc();
-        }
+    pub fn count(&self, line: &Line<'_>) {
         if let super::Cache::Hit(age) = line.cache {
-            self.ages.get_or_create(&ByProfile { profile: profile() }).observe(age.as_secs_f64());
+            self.hit(line, age);
+        } else {
+            let profile = || line.profile.to_owned();
+            let request = Request { profile: profile(), intent: line.intent, status: line.status };
+            self.requests.get_or_create(&request).inc();
+            self.took.get_or_create(&ByProfile { profile: profile() }).observe(line.total.as_secs_f64());
+            if line.cache != super::Cache::None {
+                let (outcome, why) = (line.cache.as_str(), line.cache.reason());
+                self.reads.get_or_create(&Read { profile: profile(), outcome, why }).inc();
+            }
         }
         if !line.refused.is_empty() {
             self.refused(line.refused);
         }
         if !line.complete {
             self.broken.inc();
+        }
+    }
+
+    /// Counts an answer from memory. All of them are reads answered with 200, as only such answers are kept.
+    fn hit(&self, line: &Line<'_>, age: Duration) {
+        let count = |hits: &Hits| {
+            hits.requests.inc();
+            hits.reads.inc();
+            hits.took.observe(line.total.as_secs_f64());
+            hits.ages.observe(age.as_secs_f64());
+        };
+        match self.hits.get(line.profile) {
+            Some(hits) => count(&hits),
+            None => count(&self.hits.entry(line.profile.into()).or_insert_with(|| self.hits_of(line))),
+        }
+    }
+
+    fn hits_of(&self, line: &Line<'_>) -> Hits {
+        let profile = || line.profile.to_owned();
+        let request = Request { profile: profile(), intent: line.intent, status: line.status };
+        let read = Read { profile: profile(), outcome: line.cache.as_str(), why: line.cache.reason() };
+        let of_profile = ByProfile { profile: profile() };
+        Hits {
+            requests: self.requests.get_or_create_owned(&request),
+            reads: self.reads.get_or_create_owned(&read),
+            took: self.took.get_or_create_owned(&of_profile),
+            ages: self.ages.get_or_create_owned(&of_profile),
         }
     }
 

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use dashmap::DashMap;
 use http::{HeaderMap, Uri, header};
+use quick_cache::DefaultHashBuilder;
 
 use crate::arm::{ArmPath, State, headers::AZURE_ASYNC_OPERATION};
 use crate::clock::{Clock, Moment};
@@ -118,7 +119,8 @@ fn target_of(url: &str) -> Option<String> {
 pub struct Operations {
     settings: Settings,
     clock: Clock,
-    polls: DashMap<String, (Arc<Operation>, Named)>,
+    /// Looked at for every GET, and filled by what ARM says only: a fast hash will do.
+    polls: DashMap<String, (Arc<Operation>, Named), DefaultHashBuilder>,
     /// Operations without a poll URL, by the resource whose state will tell their end.
     shown: DashMap<Arc<str>, Vec<Arc<Operation>>>,
     order: Mutex<VecDeque<(String, Moment)>>,
@@ -134,7 +136,7 @@ impl Operations {
     /// Knows of none.
     #[must_use]
     pub fn new(settings: Settings, clock: Clock) -> Self {
-        Self { settings, clock, polls: DashMap::new(), shown: DashMap::new(), order: Mutex::default() }
+        Self { settings, clock, polls: DashMap::default(), shown: DashMap::new(), order: Mutex::default() }
     }
 
     /// Notes what a write began that was answered just now, before its answer is passed on.

@@ -13,6 +13,17 @@ pub enum Repeat {
     Cached,
 }
 
+impl Repeat {
+    /// The word used in configuration.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Refresh => "refresh",
+            Self::Cached => "cached",
+        }
+    }
+}
+
 /// Who goes first when calls must wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Priority {

@@ -27,6 +27,17 @@ impl Family {
             _ => Self::Other,
         }
     }
+
+    /// The word used for people.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Compute => "compute",
+            Self::Disks => "disks",
+            Self::Network => "network",
+            Self::Other => "other",
+        }
+    }
 }
 
 /// What holds for one type.

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::request::Parts;
 use http::{Method, Response};
 
-use crate::body::{Body, How};
+use crate::body::{Body, End, How};
 use crate::observe::{Cache, Line};
 
 use super::notes::{Answered, Notes};
@@ -26,7 +27,7 @@ pub(super) fn finish(rooms: &Arc<Rooms>, visit: &Arc<Visit>, answered: Answered)
     let status = response.status().as_u16();
     response.map(|body| {
         body.then(move |end| {
-            let line = line(&rooms, &visit, status, notes, end.bytes, end.how == How::Complete);
+            let line = line(&rooms, &visit, status, &notes, end);
             rooms.metrics.count(&line);
             rooms.log.add(&line);
         })
@@ -34,19 +35,20 @@ pub(super) fn finish(rooms: &Arc<Rooms>, visit: &Arc<Visit>, answered: Answered)
 }
 
 /// Counts and logs a request that was turned away at the door.
-pub(super) fn turned_away(rooms: &Rooms, method: Method, path: String, away: Box<Away>) -> Response<Body> {
+pub(super) fn turned_away(rooms: &Rooms, head: &Parts, away: Box<Away>) -> Response<Body> {
     let Away { cause, mut response } = *away;
-    let cache = if method == Method::GET { Cache::Bypass(cause) } else { Cache::None };
-    if method == Method::GET {
+    let gets = head.method == Method::GET;
+    let cache = if gets { Cache::Bypass(cause) } else { Cache::None };
+    if gets {
         refuse::mark(response.headers_mut(), cause);
     }
     let line = Line {
         time: rooms.clock.wall(),
-        profile: "none".into(),
-        method,
-        path,
+        profile: "none",
+        method: &head.method,
+        path: head.uri.path(),
         intent: "none",
-        kind: String::new(),
+        kind: "",
         standing: "none",
         status: response.status().as_u16(),
         bytes: http_body::Body::size_hint(response.body()).lower(),
@@ -57,29 +59,29 @@ pub(super) fn turned_away(rooms: &Rooms, method: Method, path: String, away: Box
         upstream: Duration::ZERO,
         total: Duration::ZERO,
         refused: cause,
-        correlation: String::new(),
+        correlation: "",
     };
     rooms.metrics.count(&line);
     rooms.log.add(&line);
     response
 }
 
-fn line(rooms: &Rooms, visit: &Visit, status: u16, notes: Notes, bytes: u64, complete: bool) -> Line {
+fn line<'a>(rooms: &Rooms, visit: &'a Visit, status: u16, notes: &Notes, end: End) -> Line<'a> {
     let cache = match (visit.method == Method::GET, notes.cache) {
         (true, Cache::None) => Cache::Bypass(visit.asked.intent.as_str()),
         (_, cache) => cache,
     };
     Line {
         time: rooms.clock.wall(),
-        profile: visit.profile().name.clone(),
-        method: visit.method.clone(),
-        path: visit.path().to_owned(),
+        profile: &visit.profile().name,
+        method: &visit.method,
+        path: visit.path(),
         intent: visit.asked.intent.as_str(),
-        kind: visit.asked.kind.as_ref().map_or_else(String::new, |(kind, _)| kind.clone()),
+        kind: visit.asked.kind.as_ref().map_or("", |(kind, _)| kind),
         standing: visit.identity.standing.as_str(),
         status,
-        bytes,
-        complete,
+        bytes: end.bytes,
+        complete: end.how == How::Complete,
         cache,
         guard: notes.guard,
         queue: notes.queue,

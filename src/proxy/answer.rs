@@ -20,23 +20,21 @@ pub(super) fn hit(
     age: Duration,
     ttl: Duration,
 ) -> Response<Body> {
-    let mut response = repeated(rooms, visit, entry);
-    let headers = response.headers_mut();
-    headers.insert(header::AGE, HeaderValue::from(age.as_secs()));
-    status(headers, &format!("armshield; hit; ttl={}", ttl.as_secs()));
-    response
+    let said = HeaderValue::try_from("armshield; hit; ttl=".to_owned() + &ttl.as_secs().to_string());
+    let said = said.unwrap_or(HeaderValue::from_static("armshield; hit"));
+    repeated(rooms, visit, entry, Some(age), said)
 }
 
 /// The answer of a fetch that somebody else began; `own` are the headers of that exchange.
 pub(super) fn collapsed(rooms: &Rooms, visit: &Visit, entry: &Entry, own: &HeaderMap) -> Response<Body> {
-    let mut response = repeated(rooms, visit, entry);
+    let said = HeaderValue::from_static("armshield; fwd=miss; collapsed");
+    let mut response = repeated(rooms, visit, entry, None, said);
     if !entry.parts.status.is_success() {
         // How long to wait is part of an error, and holds for everybody who waited for this one.
         for name in own.keys().filter(|name| is_retry_after(name)) {
             response.headers_mut().insert(name, own[name].clone());
         }
     }
-    status(response.headers_mut(), "armshield; fwd=miss; collapsed");
     response
 }
 
@@ -59,10 +57,22 @@ pub(super) fn fetched(
 }
 
 /// What may be given to more than one.
-fn repeated(rooms: &Rooms, visit: &Visit, entry: &Entry) -> Response<Body> {
+fn repeated(
+    rooms: &Rooms,
+    visit: &Visit,
+    entry: &Entry,
+    age: Option<Duration>,
+    said: HeaderValue,
+) -> Response<Body> {
     let mut response = with_body(rooms, visit, entry);
     let headers = response.headers_mut();
     entry.parts.headers.clone_into(headers);
+    match age {
+        Some(age) => headers.insert(header::AGE, age.as_secs().into()),
+        None => headers.remove(header::AGE),
+    };
+    // What others before us said is not kept.
+    headers.insert(CACHE_STATUS, said);
     if visit.is_reverse() {
         headers.remove(header::STRICT_TRANSPORT_SECURITY);
     }

@@ -17,13 +17,17 @@ pub(super) struct Found {
     pub(super) ttl: Duration,
 }
 
-/// The key of a read; `None` if its question has too many variants.
-pub(super) fn key(rooms: &Rooms, visit: &Visit) -> Option<Keyed> {
+/// A read, keyed.
+pub(super) fn keyed(rooms: &Rooms, visit: &Visit) -> Option<Keyed> {
     let path = visit.asked.path.as_ref()?;
     let asker = visit.identity.caller.bits().to_le_bytes();
     let authority = visit.authority(rooms);
-    let keyed =
-        Keyed::new(&asker, authority, path, &visit.query(), &visit.headers, &visit.policy.neutral_headers);
+    Some(Keyed::new(&asker, authority, path, &visit.query(), &visit.headers, &visit.policy.neutral_headers))
+}
+
+/// The key of a read; `None` if its question has too many variants.
+pub(super) fn key(rooms: &Rooms, visit: &Visit) -> Option<Keyed> {
+    let keyed = keyed(rooms, visit)?;
     for name in &keyed.split_by {
         rooms.metrics.split(name.as_str());
     }
@@ -47,10 +51,20 @@ pub(super) fn ask(rooms: &Rooms, visit: &Visit) -> Ask {
 
 /// The entry that answers, or why none does.
 pub(super) fn find(rooms: &Rooms, visit: &Visit, keyed: &Keyed, ask: &Ask) -> Result<Found, Why> {
+    weigh(rooms, visit, ask, || rooms.store.find(&keyed.key))
+}
+
+/// Whether the entry that is `kept` answers. No effects of its own.
+pub(super) fn weigh(
+    rooms: &Rooms,
+    visit: &Visit,
+    ask: &Ask,
+    kept: impl FnOnce() -> Option<Arc<Entry>>,
+) -> Result<Found, Why> {
     if !visit.identity.is_vouched() {
         return Err(Why::Unvouched);
     }
-    let entry = rooms.store.find(&keyed.key).ok_or(Why::Absent)?;
+    let entry = kept().ok_or(Why::Absent)?;
     if is_hidden(rooms, visit, entry.parts.sent.order()) {
         return Err(Why::Refused);
     }
@@ -60,7 +74,8 @@ pub(super) fn find(rooms: &Rooms, visit: &Visit, keyed: &Keyed, ask: &Ask) -> Re
     }
 }
 
-fn is_hidden(rooms: &Rooms, visit: &Visit, order: u64) -> bool {
+/// Whether what was sent then was taken away from the caller by a refusal.
+pub(super) fn is_hidden(rooms: &Rooms, visit: &Visit, order: u64) -> bool {
     let path = visit.asked.path.as_ref().map_or("", |path| path.as_str());
     rooms.refusals.hides(visit.identity.caller.bits(), path, order)
 }

@@ -8,6 +8,7 @@ mod account;
 mod answer;
 mod collect;
 mod discovery;
+pub mod explain;
 mod fetch;
 mod gunzip;
 mod journey;
@@ -19,6 +20,7 @@ mod purge;
 mod read;
 mod refuse;
 mod rooms;
+mod route;
 mod send;
 mod shadow;
 mod splice;
@@ -31,7 +33,8 @@ use http::{Request, Response};
 use hyper::body::Incoming;
 
 use crate::body::Body;
-use crate::listen::{Entrance, Handler};
+use crate::identify;
+use crate::listen::{Connection, Handler};
 
 pub use purge::NotPurged;
 pub use refuse::refusal;
@@ -53,15 +56,16 @@ impl Proxy {
     pub const fn rooms(&self) -> &Arc<Rooms> {
         &self.0
     }
-
-    /// Answers a request.
-    pub async fn answer(&self, request: Request<Body>, entrance: Arc<Entrance>) -> Response<Body> {
-        journey::answer(&self.0, request, &entrance).await
-    }
 }
 
 impl Handler for Proxy {
-    async fn handle(&self, request: Request<Incoming>, entrance: Arc<Entrance>) -> Response<Body> {
-        self.answer(request.map(Body::stream), entrance).await
+    type Memory = identify::Memory;
+
+    async fn handle(
+        &self,
+        request: Request<Incoming>,
+        connection: Arc<Connection<identify::Memory>>,
+    ) -> Response<Body> {
+        journey::answer(&self.0, request.map(Body::stream), &connection).await
     }
 }

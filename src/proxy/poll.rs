@@ -24,7 +24,7 @@ pub(super) async fn poll(rooms: &Arc<Rooms>, visit: &Visit, body: Body) -> Answe
         Err(failed) => return failed.answered(visit, notes),
     };
     notes.queue = entered.queued;
-    let known = rooms.operations.polled(&visit.target);
+    let known = rooms.operations.polled(visit.target.as_str());
     let outbound = visit.outbound(rooms, visit.headers.clone(), body, false);
     let received = match send::send(rooms, visit, entered, outbound).await {
         Ok(received) => received,

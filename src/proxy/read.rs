@@ -25,18 +25,18 @@ const LONGEST: Duration = Duration::from_secs(300);
 /// Answers a read.
 pub(super) async fn read(rooms: &Arc<Rooms>, visit: &Arc<Visit>) -> Answered {
     let Some(keyed) = key(rooms, visit) else {
-        return pass::pass(rooms, visit, Body::empty(), "variants").await;
+        return Box::pin(pass::pass(rooms, visit, Body::empty(), "variants")).await;
     };
     let ask = ask(rooms, visit);
     match (find(rooms, visit, &keyed, &ask), visit.mode) {
         (Ok(found), Mode::Active) => hit(rooms, visit, &keyed, found),
         (Ok(found), _) => {
-            let answered = alone(rooms, visit, keyed.clone(), Why::Shadow).await;
+            let answered = Box::pin(alone(rooms, visit, keyed.clone(), Why::Shadow)).await;
             shadow::compare(rooms, visit, &keyed, &found.entry);
             answered
         }
-        (Err(why), Mode::Active) => fetched(rooms, visit, keyed, ask, why).await,
-        (Err(why), _) => alone(rooms, visit, keyed, why).await,
+        (Err(why), Mode::Active) => Box::pin(fetched(rooms, visit, keyed, ask, why)).await,
+        (Err(why), _) => Box::pin(alone(rooms, visit, keyed, why)).await,
     }
 }
 
@@ -93,7 +93,7 @@ async fn again(
 }
 
 /// Among whom a visit shares its fetches: those ARM has not let in share with the very same token only.
-fn lane(visit: &Visit) -> Option<Token> {
+pub(super) fn lane(visit: &Visit) -> Option<Token> {
     (!visit.identity.is_vouched()).then_some(visit.identity.token)
 }
 
@@ -187,14 +187,14 @@ fn follower(rooms: &Rooms, visit: &Visit, whole: &Whole) -> Answered {
 fn show(rooms: &Rooms, visit: &Visit, keyed: &Keyed, entry: &Entry, client: u128) {
     entry.show(client);
     let Some((kind, shape)) = &visit.asked.kind else { return };
-    if !visit.policy.rule(kind).is_some_and(|rule| rule.guard) || visit.query().is_partial() {
+    if !visit.policy.rule(kind).is_some_and(|rule| rule.guard) || visit.asked.partial {
         return;
     }
     let parts = &entry.parts;
     match (&parts.document, parts.status.as_u16()) {
         (Some(document), 200) => {
             let question = guard::Question { key: keyed.question.short(), path: &parts.path };
-            rooms.guard.show(client, &question, document, visit.profile().base_window);
+            rooms.guard.show(&visit.viewer(client), &question, document);
         }
         // Tokens that are not what they say are answered 401.
         (_, 404) if *shape == Shape::Point => {

@@ -21,6 +21,7 @@ use crate::upstream::{Connect, NotACertificate, Scheme, Target, Upstream};
 use crate::{admit, cache, guard, identify, operations, scopes, upstream};
 
 use super::collect::Fills;
+use super::explain::Labels;
 use super::fetch::{Fetched, Question};
 use super::lookup::Mark;
 
@@ -135,6 +136,8 @@ pub struct Rooms {
     /// The same of everybody else.
     pub(super) strangers: Arc<Fills>,
     pub(super) links: Arc<Links>,
+    /// What callers and clients are called when something is explained.
+    pub(super) labels: Labels,
     pub(super) upstream: Upstream,
 }
 
@@ -172,6 +175,7 @@ impl Rooms {
             uploads: Arc::new(Fills::new(settings.cache.fills)),
             strangers: Arc::new(Fills::new(settings.cache.fills / 4)),
             links: Arc::new(links),
+            labels: Labels::default(),
             upstream: Upstream::new(&settings.upstream, connect, clock)?,
             settings,
         })

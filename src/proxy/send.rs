@@ -106,7 +106,7 @@ pub(super) async fn enter(rooms: &Rooms, visit: &Visit) -> Result<Entered, Faile
         let lane = tokio::time::timeout(LONGEST_WAIT, rooms.lane.enter(visit.identity.peer));
         Some(lane.await.unwrap_or_else(|_| Err(crowded())).map_err(Failed::Rated)?)
     };
-    let place = match rooms.admit.enter(&visit.asked.call, visit.payer()).await {
+    let place = match rooms.admit.enter(&visit.call(), visit.payer()).await {
         Ok(place) => place,
         Err(closed) => {
             rooms.identify.hold(&visit.identity, closed.until).await;

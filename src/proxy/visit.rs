@@ -3,13 +3,15 @@
 use std::fmt;
 use std::sync::Arc;
 
-use http::{HeaderMap, Method, Request, Uri, header};
+use http::uri::PathAndQuery;
+use http::{HeaderMap, HeaderName, Method, Request, Uri, header};
 
 use crate::admit::Payer;
 use crate::arm::{Query, headers};
 use crate::body::Body;
-use crate::classify::{Asked, Intent};
+use crate::classify::{Asked, Call, Intent};
 use crate::clock::Moment;
+use crate::guard::Viewer;
 use crate::identify::Identity;
 use crate::listen::{Dialled, Entrance};
 use crate::policy::{Links, Mode, Policy, Profile};
@@ -28,10 +30,10 @@ pub(super) struct Visit {
     pub(super) asked: Asked,
     pub(super) method: Method,
     /// Path and query as the client wrote them.
-    pub(super) target: String,
+    pub(super) target: PathAndQuery,
     pub(super) headers: HeaderMap,
     secure: bool,
-    dialled: Dialled,
+    dialled: Arc<Dialled>,
 }
 
 impl fmt::Debug for Visit {
@@ -50,13 +52,13 @@ impl Visit {
         rooms: &Rooms,
         head: http::request::Parts,
         entrance: &Entrance,
-        dialled: Dialled,
+        dialled: Arc<Dialled>,
         identity: Identity,
         policy: Arc<Policy>,
     ) -> Self {
-        let target = target_of(&head.uri);
-        let (path, query) = target.split_once('?').unwrap_or((&target, ""));
-        let asked = Asked::new(&head.method, path, &Query::parse(query), &policy);
+        let target = target_of(head.uri);
+        let query = Query::parse(target.query().unwrap_or_default());
+        let asked = Asked::new(&head.method, target.path(), &query, &policy);
         let mode = policy.mode_of(&identity.profile);
         Self {
             started: rooms.clock.now(),
@@ -82,19 +84,29 @@ impl Visit {
         if proven { identity.claimed_client().bits() } else { identity.client.bits() }
     }
 
+    /// The same as the guard knows it.
+    pub(super) fn viewer(&self, client: u128) -> Viewer<'_> {
+        Viewer { client, caller: self.identity.caller.bits(), profile: self.profile() }
+    }
+
     /// Whether it asks for an operation: by the form of its path, or because some write's answer named this
     /// very address.
     pub(super) fn is_poll(&self, rooms: &Rooms) -> bool {
-        self.asked.intent == Intent::Poll || rooms.operations.polled(&self.target).is_some()
+        self.asked.intent == Intent::Poll || rooms.operations.polled(self.target.as_str()).is_some()
     }
 
     pub(super) fn query(&self) -> Query<'_> {
-        Query::parse(self.target.split_once('?').map_or("", |(_, query)| query))
+        Query::parse(self.target.query().unwrap_or_default())
     }
 
     /// The path as the client wrote it.
     pub(super) fn path(&self) -> &str {
-        self.target.split_once('?').map_or(&self.target, |(path, _)| path)
+        self.target.path()
+    }
+
+    /// The call it makes, as ARM's limits see it.
+    pub(super) fn call(&self) -> Call {
+        Call::of(&self.method, self.asked.path.as_ref())
     }
 
     /// Who pays for the calls this request makes.
@@ -108,7 +120,7 @@ impl Visit {
 
     /// How the client dialled us: where links have to lead. `None` where they stay as they are.
     pub(super) fn way(&self) -> Option<Way<'_>> {
-        let authority = match &self.dialled {
+        let authority = match &*self.dialled {
             Dialled::Ours { .. } if self.profile().links == Links::Leave => return None,
             Dialled::Ours { authority } => authority,
             Dialled::Arm { host } => host,
@@ -118,18 +130,18 @@ impl Visit {
 
     /// The name of ours that the client dialled, and whether through TLS.
     pub(super) fn front(&self) -> Way<'_> {
-        let (Dialled::Ours { authority: name } | Dialled::Arm { host: name }) = &self.dialled;
+        let (Dialled::Ours { authority: name } | Dialled::Arm { host: name }) = &*self.dialled;
         Way { secure: self.secure, authority: name }
     }
 
     /// Whether the client dialled us by a name of ours.
-    pub(super) const fn is_reverse(&self) -> bool {
-        matches!(self.dialled, Dialled::Ours { .. })
+    pub(super) fn is_reverse(&self) -> bool {
+        matches!(*self.dialled, Dialled::Ours { .. })
     }
 
     /// The ARM host the client dialled, where it is not the cloud's global one: regions answer for themselves.
     fn region<'a>(&'a self, rooms: &Rooms) -> Option<&'a str> {
-        match &self.dialled {
+        match &*self.dialled {
             Dialled::Arm { host } if host != rooms.settings.cloud.arm_host() => Some(host),
             Dialled::Arm { .. } | Dialled::Ours { .. } => None,
         }
@@ -145,16 +157,15 @@ impl Visit {
         let endpoint = &rooms.settings.endpoint;
         let mut request = Request::new(body);
         *request.method_mut() = self.method.clone();
-        // What came as a request target is one.
-        *request.uri_mut() = self.target.parse().unwrap_or_default();
+        *request.uri_mut() = self.target.clone().into();
         *request.headers_mut() = headers;
         request.headers_mut().remove(header::HOST);
-        let host = match &self.dialled {
+        let host = match &*self.dialled {
             Dialled::Ours { .. } => endpoint.to_string(),
             Dialled::Arm { host } => host.clone(),
         };
         // A custom endpoint stands for every region; ARM's own hosts are each dialled by their name.
-        let target = match &self.dialled {
+        let target = match &*self.dialled {
             Dialled::Arm { host } if rooms.settings.cloud.is_arm_host(&endpoint.host) => {
                 Target { scheme: Scheme::Https, host: host.clone(), port: endpoint.port }
             }
@@ -164,19 +175,19 @@ impl Visit {
     }
 
     /// The id by which client and operator find this exchange again.
-    pub(super) fn correlation(&self) -> String {
-        [headers::CORRELATION_ID, headers::CLIENT_REQUEST_ID]
-            .iter()
-            .find_map(|name| self.headers.get(name)?.to_str().ok())
-            .map_or_else(String::new, |id| id.chars().take(64).collect())
+    pub(super) fn correlation(&self) -> &str {
+        let id = |name: &HeaderName| self.headers.get(name)?.to_str().ok();
+        let id = id(&headers::CORRELATION_ID).or_else(|| id(&headers::CLIENT_REQUEST_ID)).unwrap_or_default();
+        // What a header holds as text is ASCII.
+        &id[..id.len().min(64)]
     }
 }
 
-fn target_of(uri: &Uri) -> String {
-    match uri.path_and_query().map(http::uri::PathAndQuery::as_str) {
+fn target_of(uri: Uri) -> PathAndQuery {
+    match uri.into_parts().path_and_query {
         // An absolute target may have an empty path, which is sent as a slash (RFC 9112 §3.2.1).
-        Some(query) if query.starts_with('?') => format!("/{query}"),
-        Some(target) => target.to_owned(),
-        None => "/".to_owned(),
+        Some(target) if target.as_str().starts_with('?') => target.to_string().try_into().unwrap_or(target),
+        Some(target) => target,
+        None => PathAndQuery::from_static("/"),
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use http::{HeaderValue, Method, Response, header};
 use tokio::sync::oneshot;
 
-use crate::arm::{Document, Shape, State, headers::GUARD};
+use crate::arm::{ArmPath, Document, Shape, State, headers::GUARD};
 use crate::body::Body;
 use crate::classify::Touched;
 use crate::guard::{self, Choice, Report, Source, is_guardable};
@@ -93,14 +93,53 @@ fn is_ruled(visit: &Visit) -> bool {
     })
 }
 
+/// Why a write is none for the guard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unruled {
+    /// No rule asks for the guard of writes to this very resource.
+    NoRule,
+    /// The guard is off for this client.
+    Off,
+    /// It is no PUT or PATCH, or its api-version has no entity tags.
+    NotGuardable,
+}
+
+/// The resource of a write that is for the guard, and what the guard may do.
+pub(super) fn ruled(visit: &Visit) -> Result<(&ArmPath, GuardMode), Unruled> {
+    let mode = visit.policy.guard_of(visit.profile());
+    let path = visit.asked.path.as_ref().filter(|_| is_ruled(visit)).ok_or(Unruled::NoRule)?;
+    if mode == GuardMode::Off {
+        return Err(Unruled::Off);
+    }
+    let guardable = is_guardable(&visit.method, visit.query().api_version());
+    if guardable { Ok((path, mode)) } else { Err(Unruled::NotGuardable) }
+}
+
+/// Chooses the condition of a write of `client`. No effects.
+pub(super) fn choose(
+    rooms: &Rooms,
+    visit: &Visit,
+    (path, mode): (&ArmPath, GuardMode),
+    client: u128,
+    body: Option<&[u8]>,
+) -> Choice {
+    let present = rooms.scopes.present(path);
+    rooms.guard.choose(&guard::Write {
+        client,
+        method: &visit.method,
+        path,
+        api_version: visit.query().api_version(),
+        headers: &visit.headers,
+        body,
+        window: visit.profile().base_window,
+        mode,
+        present: present.as_ref().map(|(life, etag)| (life, etag)),
+    })
+}
+
 /// Reads the body of a write that is to be guarded, and chooses its condition.
 async fn guarded(rooms: &Rooms, visit: &Visit, body: Body) -> Result<(Body, Option<Choice>), Failed> {
-    let mode = visit.policy.guard_of(visit.profile());
-    let query = visit.query();
-    let Some(path) = visit.asked.path.as_ref().filter(|_| is_ruled(visit)) else { return Ok((body, None)) };
-    if mode == GuardMode::Off || !is_guardable(&visit.method, query.api_version()) {
-        return Ok((body, None));
-    }
+    let Ok(ruled) = ruled(visit) else { return Ok((body, None)) };
     // Slow bodies of strangers must not use up what the writes of others need to be guarded.
     let uploads = if visit.identity.is_vouched() { &rooms.uploads } else { &rooms.strangers };
     let (body, read) = match collect(body, rooms.guard.body_max(), uploads).await {
@@ -110,18 +149,10 @@ async fn guarded(rooms: &Rooms, visit: &Visit, body: Body) -> Result<(Body, Opti
         // The client left before it had said what to write.
         Err(error) => return Err(Failed::Unread(error)),
     };
-    let choice = rooms.guard.choose(&guard::Write {
-        // A token that ARM has yet to let in changes nothing about whose write this is: if it is not who it
-        // says, ARM refuses the write whatever its condition.
-        client: visit.identity.claimed_client().bits(),
-        method: &visit.method,
-        path,
-        api_version: query.api_version(),
-        headers: &visit.headers,
-        body: read.as_deref(),
-        window: visit.profile().base_window,
-        mode,
-    });
+    // A token that ARM has yet to let in changes nothing about whose write this is: if it is not who it
+    // says, ARM refuses the write whatever its condition.
+    let client = visit.identity.claimed_client().bits();
+    let choice = choose(rooms, visit, ruled, client, read.as_deref());
     Ok((body, Some(choice)))
 }
 
@@ -209,7 +240,7 @@ fn took_effect(
     if is_ruled(visit) {
         let question =
             guard::Question { key: crate::arm::document::hash(path.as_str()), path: &path.shared() };
-        rooms.guard.show(client, &question, document, visit.profile().base_window);
+        rooms.guard.show(&visit.viewer(client), &question, document);
     }
 }
 

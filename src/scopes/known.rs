@@ -2,7 +2,8 @@
 //!
 //! Compared is only what both sides carry. Compute's numbers have an order inside one life of a resource;
 //! Network's GUIDs have none, so a GUID seen before the present one is old, and any other is new if it was
-//! asked for later.
+//! asked for after the present one was known. Of two calls that were under way together the one sent later may
+//! have been answered from an earlier state.
 
 use crate::arm::{ETag, Item, Life, State};
 
@@ -24,6 +25,13 @@ pub(super) enum Meaning {
     Lag,
 }
 
+/// When a sighting was asked for, and when its answer was taken in.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct When {
+    pub(super) sent: Sent,
+    pub(super) taken: Sent,
+}
+
 /// How a life ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ended {
@@ -36,7 +44,10 @@ enum Ended {
 /// What is known of one resource.
 #[derive(Debug, Clone)]
 pub(super) struct Known {
+    /// When the latest call was sent that showed what is known.
     sent: Sent,
+    /// When the latest answer was taken in that showed it.
+    taken: Sent,
     etag: Option<ETag>,
     life: Life,
     state: State,
@@ -52,9 +63,10 @@ pub(super) struct Known {
 
 impl Known {
     /// A resource met for the first time.
-    pub(super) fn first(item: &Item, sent: Sent, point: bool) -> Self {
+    pub(super) fn first(item: &Item, when: When, point: bool) -> Self {
         Self {
-            sent,
+            sent: when.sent,
+            taken: when.taken,
             etag: item.etag.clone(),
             life: item.life.clone(),
             state: item.state,
@@ -68,6 +80,7 @@ impl Known {
     pub(super) fn unheard_of() -> Self {
         Self {
             sent: Sent::default(),
+            taken: Sent::default(),
             etag: None,
             life: Life::default(),
             state: State::Unknown,
@@ -80,41 +93,51 @@ impl Known {
         }
     }
 
+    /// The present life and the version in it; `None` if it ended or no version was shown.
+    pub(super) fn present(&self) -> Option<(Life, ETag)> {
+        let etag = self.etag.clone().filter(|_| self.ended.is_none())?;
+        Some((self.life.clone(), etag))
+    }
+
     /// What a sighting means; what it tells is taken over. `point`: it comes from a read of this resource.
-    pub(super) fn meet(&mut self, item: &Item, sent: Sent, point: bool) -> Meaning {
-        let later = sent > self.sent;
-        let meaning = self.judge(item, later, point);
+    pub(super) fn meet(&mut self, item: &Item, when: When, point: bool) -> Meaning {
+        let meaning = self.judge(item, when.sent, point);
         match meaning {
             Meaning::Lag => {}
-            Meaning::Same | Meaning::News => self.take(item, sent.max(self.sent), point),
-            Meaning::Unordered if later || self.is_overtaken_by(item) => {
-                self.take(item, sent.max(self.sent), point);
-            }
+            Meaning::Same | Meaning::News => self.take(item, when, point),
+            Meaning::Unordered if self.is_overtaken_by(item) => self.take(item, when, point),
             Meaning::Unordered => {}
         }
         meaning
     }
 
-    /// A point read sent then was answered 404: the life known so far ended. Gives back whether that is
-    /// news.
-    pub(super) fn not_found(&mut self, sent: Sent) -> bool {
-        sent >= self.sent && self.end(sent, self.ended.unwrap_or(Ended::NotFound))
+    /// A point read was answered 404: the life known so far ended, unless it was shown to a call that was under
+    /// way at the same time.
+    pub(super) fn not_found(&mut self, when: When) -> Meaning {
+        match self.ended {
+            None if when.sent <= self.taken => Meaning::Unordered,
+            ended => self.end(when, ended.unwrap_or(Ended::NotFound)),
+        }
     }
 
     /// A deletion that was begun then has succeeded: the life it was begun in ended, and not one that was
-    /// seen to begin since. Gives back whether that is news.
-    pub(super) fn deleted(&mut self, begun: Sent, now: Sent) -> bool {
-        self.born <= begun && self.end(now, Ended::Deleted)
+    /// seen to begin since.
+    pub(super) fn deleted(&mut self, begun: Sent, now: Sent) -> Meaning {
+        if self.born > begun {
+            return Meaning::Same;
+        }
+        self.end(When { sent: now, taken: now }, Ended::Deleted)
     }
 
-    fn end(&mut self, sent: Sent, how: Ended) -> bool {
-        self.sent = sent;
+    fn end(&mut self, when: When, how: Ended) -> Meaning {
+        self.seen(when);
         self.remember();
         (self.etag, self.life, self.state, self.uniform) = (None, Life::default(), State::Unknown, None);
-        self.ended.replace(how).is_none()
+        if self.ended.replace(how).is_none() { Meaning::News } else { Meaning::Same }
     }
 
-    fn judge(&self, item: &Item, later: bool, point: bool) -> Meaning {
+    fn judge(&self, item: &Item, sent: Sent, point: bool) -> Meaning {
+        let later = sent > self.taken;
         let unless_later = if later { Meaning::News } else { Meaning::Unordered };
         let former_life = self.former_lives.iter().any(|life| is_same(life, &item.life));
         // A list that lags may have shown a version from before the first one known, and made that present.
@@ -136,6 +159,8 @@ impl Known {
                     let new_life = later && point && !is_same(&self.life, &item.life);
                     if new_life { Meaning::News } else { Meaning::Lag }
                 }
+                // The order of numbers holds whichever call was sent when, but a floor needs the later one.
+                (Some(_), Some(_)) if sent > self.sent => Meaning::News,
                 (None, None) if self.former_tags.contains(seen) && !corrected => Meaning::Lag,
                 _ => unless_later,
             };
@@ -152,8 +177,12 @@ impl Known {
             && matches!((counter(&self.etag), counter(&item.etag)), (Some(known), Some(seen)) if seen > known)
     }
 
-    fn take(&mut self, item: &Item, sent: Sent, point: bool) {
-        self.sent = sent;
+    fn seen(&mut self, when: When) {
+        (self.sent, self.taken) = (self.sent.max(when.sent), self.taken.max(when.taken));
+    }
+
+    fn take(&mut self, item: &Item, when: When, point: bool) {
+        self.seen(when);
         let new_life = item.life.differs(&self.life) || self.ended.take().is_some();
         let moved = new_life || (item.etag.is_some() && item.etag != self.etag);
         if moved {
@@ -161,7 +190,7 @@ impl Known {
         }
         self.listed = !point && (moved || self.listed);
         if new_life {
-            self.born = sent;
+            self.born = when.sent;
             (self.etag, self.life, self.uniform) = (None, Life::default(), None);
         }
         self.etag = item.etag.clone().or(self.etag.take());

@@ -10,6 +10,7 @@
 
 mod fence;
 mod known;
+mod look;
 mod news;
 mod stamp;
 mod state;
@@ -24,6 +25,7 @@ use crate::classify::{Scope, Touched};
 use crate::clock::{Clock, Moment};
 
 pub use fence::{Fence, Outcome, Settling};
+pub use look::{Dependence, Moved};
 pub use news::{Shown, Verdict};
 pub use stamp::Stamp;
 
@@ -131,7 +133,7 @@ impl Scopes {
     }
 
     fn fenced(&self, touched: &Touched) -> Fence {
-        let (near, wider) = touched.scopes(|root| self.0.news.is_uniform(root));
+        let (near, wider) = self.reached(touched);
         let states = |scopes: Vec<Scope>| scopes.iter().map(|scope| self.state(scope)).collect();
         Fence::new(self.clone(), states(near), states(wider))
     }

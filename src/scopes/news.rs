@@ -8,11 +8,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use quick_cache::unsync::Cache;
 
-use crate::arm::{ArmPath, Document, Item, Shape};
+use crate::arm::{ArmPath, Document, ETag, Item, Life, Shape};
 use crate::classify::Scope;
 use crate::policy::Family;
 
-use super::known::{Known, Meaning};
+use super::known::{Known, Meaning, When};
 use super::{Scopes, Sent};
 
 /// A 200 body that was accepted from ARM.
@@ -51,7 +51,7 @@ struct Index {
 /// The ids of a whole list, as hashes in order.
 #[derive(Debug)]
 struct Ids {
-    sent: Sent,
+    taken: Sent,
     hashes: Vec<u64>,
 }
 
@@ -72,29 +72,31 @@ impl News {
 }
 
 impl Index {
-    fn meet(&mut self, item: &Item, sent: Sent, point: bool) -> Meaning {
+    fn meet(&mut self, item: &Item, when: When, point: bool) -> Meaning {
         if let Some(mut known) = self.resources.get_mut(&item.id) {
-            return known.meet(item, sent, point);
+            return known.meet(item, when, point);
         }
-        self.resources.insert(item.id.clone(), Known::first(item, sent, point));
+        self.resources.insert(item.id.clone(), Known::first(item, when, point));
         // What was forgotten, or never known, counts as different.
         Meaning::News
     }
 
     /// What a whole list's ids mean: which of them were not known, and whether one known before is missing.
-    fn meet_ids(&mut self, key: String, items: &[Item], sent: Sent) -> Option<Change> {
+    fn meet_ids(&mut self, key: String, items: &[Item], when: When) -> Option<Change> {
+        let When { sent, taken } = when;
         let mut hashes: Vec<u64> = items.iter().map(|item| item.hash).collect();
         hashes.sort_unstable();
         let Some(known) = self.lists.get(&key) else {
             // What is missing from a list that filters nothing may have been known from elsewhere.
             let missing = key.ends_with('\n');
-            self.lists.insert(key, Ids { sent, hashes });
+            self.lists.insert(key, Ids { taken, hashes });
             return Some(Change { meaning: Meaning::News, missing, appeared: Vec::new() });
         };
         if known.hashes == hashes {
+            self.lists.insert(key, Ids { taken, hashes });
             return None;
         }
-        if sent <= known.sent {
+        if sent <= known.taken {
             return Some(Change { meaning: Meaning::Unordered, missing: true, appeared: Vec::new() });
         }
         let missing = known.hashes.iter().any(|hash| hashes.binary_search(hash).is_err());
@@ -104,7 +106,7 @@ impl Index {
             missing,
             appeared: appeared.map(|item| item.id.clone()).collect(),
         };
-        self.lists.insert(key, Ids { sent, hashes });
+        self.lists.insert(key, Ids { taken, hashes });
         Some(change)
     }
 }
@@ -121,11 +123,12 @@ impl Scopes {
     #[must_use]
     pub fn learn(&self, shown: &Shown<'_>) -> Verdict {
         let point = shown.document.shape == Shape::Point;
+        let when = When { sent: shown.sent, taken: self.now() };
         let (mut lag, mut raised) = (false, Vec::new());
         self.0.news.index(|index| {
             for item in shown.document.items.iter().filter(|item| !item.id.is_empty()) {
                 let own = point && *item.id == *shown.path.as_str();
-                let meaning = index.meet(item, shown.sent, own);
+                let meaning = index.meet(item, when, own);
                 lag |= meaning == Meaning::Lag;
                 if matches!(meaning, Meaning::News | Meaning::Unordered)
                     && let Ok(path) = ArmPath::parse(&item.id)
@@ -137,7 +140,7 @@ impl Scopes {
             // A list that lags in what it shows does so in whom it shows.
             if let Some(filter) = shown.whole.filter(|_| !point && !lag) {
                 let key = format!("{}\n{filter}", shown.path.as_str());
-                if let Some(change) = index.meet_ids(key, &shown.document.items, shown.sent) {
+                if let Some(change) = index.meet_ids(key, &shown.document.items, when) {
                     raised.push((change.meaning, of_list(shown.path, shown.family, change.missing)));
                     // Known before or not: a list of another place that does not show it is older.
                     raised.extend(change.appeared.iter().filter_map(|id| {
@@ -156,9 +159,16 @@ impl Scopes {
         if lag { Verdict::Lag } else { Verdict::Keep }
     }
 
+    /// The life of a resource and the version in it that an accepted answer last showed, if that is remembered.
+    #[must_use]
+    pub fn present(&self, path: &ArmPath) -> Option<(Life, ETag)> {
+        self.0.news.index(|index| index.resources.peek(path.as_str()).and_then(Known::present))
+    }
+
     /// A point read was answered 404.
     pub fn not_found(&self, path: &ArmPath, family: Family, sent: Sent) {
-        self.ended(path, family, sent, |known| known.not_found(sent));
+        let when = When { sent, taken: self.now() };
+        self.ended(path, family, sent, |known| known.not_found(when));
     }
 
     /// A DELETE succeeded just now, or the operation it had begun when it was answered at `begun`.
@@ -167,19 +177,19 @@ impl Scopes {
         self.ended(path, family, now, |known| known.deleted(begun, now));
     }
 
-    fn ended(&self, path: &ArmPath, family: Family, sent: Sent, end: impl FnOnce(&mut Known) -> bool) {
-        let news = self.0.news.index(|index| {
+    fn ended(&self, path: &ArmPath, family: Family, sent: Sent, end: impl FnOnce(&mut Known) -> Meaning) {
+        let meaning = self.0.news.index(|index| {
             if let Some(mut known) = index.resources.get_mut(path.as_str()) {
                 return end(&mut known);
             }
             // An answer under way may show what nobody was shown yet.
             let mut known = Known::unheard_of();
-            let news = end(&mut known);
+            let meaning = end(&mut known);
             index.resources.insert(path.shared(), known);
-            news
+            meaning
         });
-        if news {
-            self.raise(&Scope::of_item(path, family), sent, Meaning::News);
+        if let Meaning::News | Meaning::Unordered = meaning {
+            self.raise(&Scope::of_item(path, family), sent, meaning);
         }
     }
 
@@ -387,6 +397,72 @@ mod tests {
         assert!(world.0.0.news.is_uniform(set));
         world.0.deleted(&ArmPath::parse(set).unwrap(), Family::Compute, world.0.now());
         assert!(!world.0.0.news.is_uniform(set));
+    }
+
+    /// Which of two answers, to calls that were under way at the same time, shows what was true later, their
+    /// sending does not tell.
+    #[test]
+    fn answers_that_differ_and_were_under_way_together_leave_neither_usable() {
+        const P: &str = r#"W/\"p\""#;
+        const Q: &str = r#"W/\"q\""#;
+        let check = |known: Option<(&str, &str)>, first: (&str, &str), second: (&str, &str)| {
+            for turned in [false, true] {
+                let world = World::new();
+                if let Some((etag, life)) = known {
+                    world.point("a", etag, life, world.0.now());
+                }
+                let (early, late) = (world.0.now(), world.0.now());
+                let (point, list) = if turned { (late, early) } else { (early, late) };
+                world.point("a", first.0, first.1, point);
+                world.list(&[("a", second.0, second.1)], list);
+                let name = format!("{known:?} {first:?} {second:?} {turned}");
+                assert!(!world.stamp("/a", Shape::Point).is_above_floors(point), "{name}");
+                assert!(!world.stamp("", Shape::Collection).is_above_floors(list), "{name}");
+                let after = world.0.now();
+                assert_eq!(world.list(&[("a", second.0, second.1)], after), Verdict::Keep, "{name}");
+                assert!(
+                    world.stamp("", Shape::Collection).is_above_floors(after),
+                    "a later one tells: {name}"
+                );
+            }
+        };
+        check(None, (P, "x"), (Q, "x"));
+        check(Some((r#"W/\"o\""#, "x")), (P, "x"), (Q, "x"));
+        check(None, (ONE, "x"), (ONE, "y"));
+    }
+
+    #[test]
+    fn a_404_and_an_answer_that_shows_the_resource_leave_nothing_usable_if_they_were_under_way_together() {
+        for turned in [false, true] {
+            let world = World::new();
+            let (early, late) = (world.0.now(), world.0.now());
+            let (missing, list) = if turned { (late, early) } else { (early, late) };
+            world.list(&[("a", ONE, "x")], list);
+            world.0.not_found(&ArmPath::parse(&format!("{GROUP}/a")).unwrap(), Family::Compute, missing);
+            assert!(!world.stamp("", Shape::Collection).is_above_floors(list), "{turned}");
+        }
+    }
+
+    #[test]
+    fn lists_that_were_under_way_together_and_show_others_leave_neither_usable() {
+        let world = World::new();
+        world.list(&[("a", ONE, "x"), ("b", ONE, "y")], world.0.now());
+        let (early, late) = (world.0.now(), world.0.now());
+        world.list(&[("a", ONE, "x")], early);
+        world.list(&[("a", ONE, "x"), ("b", ONE, "y")], late);
+        assert!(!world.stamp("", Shape::Collection).is_above_floors(late));
+    }
+
+    #[test]
+    fn a_point_read_under_way_beside_a_list_does_not_take_back_what_the_list_showed() {
+        const P: &str = r#"W/\"p\""#;
+        const Q: &str = r#"W/\"q\""#;
+        let world = World::new();
+        world.point("a", P, "x", world.0.now());
+        let (early, late) = (world.0.now(), world.0.now());
+        world.list(&[("a", Q, "x")], early);
+        assert_eq!(world.point("a", P, "x", late), Verdict::Lag);
+        assert_eq!(world.point("a", Q, "x", world.0.now()), Verdict::Keep);
     }
 
     #[test]

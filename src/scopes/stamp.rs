@@ -16,6 +16,10 @@ impl Stamp {
         Self(states.into_iter().map(|state| (state.clone(), state.counter())).collect())
     }
 
+    pub(super) fn counters(&self) -> impl Iterator<Item = &(Arc<State>, u64)> {
+        self.0.iter()
+    }
+
     /// Whether nothing it depends on was written, purged or forgotten since.
     #[must_use]
     pub fn is_current(&self) -> bool {

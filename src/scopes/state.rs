@@ -47,6 +47,11 @@ impl State {
         self.unsettled.load(Ordering::SeqCst) > now.nanos()
     }
 
+    /// Until when writes leave this scope unsettled, if they do.
+    pub(super) fn until(&self, now: Moment) -> Option<Moment> {
+        self.is_unsettled(now).then(|| Moment::from_nanos(self.unsettled.load(Ordering::SeqCst)))
+    }
+
     /// Sets until when one write leaves this scope unsettled, replacing what that write said before.
     pub(super) fn unsettle(&self, write: u64, until: Moment, now: Moment) {
         let mut writes = self.writes.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,6 +1,6 @@
 //! Who may, and how much: tokens, rights, budgets.
 
-use http::header::AUTHORIZATION;
+use http::header::{AUTHORIZATION, RETRY_AFTER};
 use http::{Method, request};
 
 use super::answers::{self, Answer, Author};
@@ -46,8 +46,9 @@ impl State {
         for fault in faults {
             match fault {
                 Fault::Throttle(throttled, after) => {
-                    self.journal.note(number, |call| call.throttled = Some(format!("{throttled:?}")));
-                    return refusals::refuse(throttled, *after, &charge, &stamp);
+                    let answer = refusals::refuse(throttled, *after, &charge, &stamp);
+                    self.note_refusal(number, format!("{throttled:?}"), &answer);
+                    return answer;
                 }
                 Fault::Challenge => return challenge(),
                 Fault::Unauthorized => return self.unauthorized(Rejection::Invalid),
@@ -57,7 +58,7 @@ impl State {
         }
         match self.throttle.charge(self.options.throttle.as_ref(), &charge, self.now, &stamp) {
             Charged::Refused { budget, answer } => {
-                self.journal.note(number, |call| call.throttled = Some(budget));
+                self.note_refusal(number, budget, &answer);
                 answer
             }
             Charged::Paid(headers) => {
@@ -70,6 +71,11 @@ impl State {
                 answer
             }
         }
+    }
+
+    fn note_refusal(&mut self, number: u64, budget: String, answer: &Answer) {
+        let told = answer.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
+        self.journal.note(number, |call| (call.throttled, call.retry_after) = (Some(budget), told));
     }
 
     fn caller(&self, parts: &request::Parts) -> Result<Option<Issued>, Rejection> {

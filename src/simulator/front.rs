@@ -199,6 +199,7 @@ impl State {
             applied: false,
             fault: None,
             throttled: None,
+            retry_after: None,
         };
         (self.journal.open(call), self.now)
     }

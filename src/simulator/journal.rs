@@ -42,6 +42,8 @@ pub struct Call {
     pub fault: Option<&'static str>,
     /// The budget that refused it.
     pub throttled: Option<String>,
+    /// The seconds it was then told to wait, if it was told.
+    pub retry_after: Option<u64>,
 }
 
 impl Call {

@@ -5,18 +5,22 @@
 use http::HeaderMap;
 use http::header::{self, HeaderName, HeaderValue};
 
-/// Fields that are always of one connection. `Proxy-Authorization` and `Proxy-Authenticate` are between a
+/// Whether a field is always of one connection. `Proxy-Authorization` and `Proxy-Authenticate` are between a
 /// client and the proxy it dialled (RFC 9110 §11.7).
-const OF_ONE_CONNECTION: [HeaderName; 8] = [
-    header::CONNECTION,
-    HeaderName::from_static("keep-alive"),
-    HeaderName::from_static("proxy-connection"),
-    header::PROXY_AUTHORIZATION,
-    header::PROXY_AUTHENTICATE,
-    header::TRANSFER_ENCODING,
-    header::UPGRADE,
-    HeaderName::from_static("http2-settings"),
-];
+fn is_of_one_connection(name: &HeaderName) -> bool {
+    matches!(
+        name.as_str(),
+        "connection"
+            | "http2-settings"
+            | "keep-alive"
+            | "proxy-authenticate"
+            | "proxy-authorization"
+            | "proxy-connection"
+            | "te"
+            | "transfer-encoding"
+            | "upgrade"
+    )
+}
 
 /// Removes the fields of one connection and those that `Connection` names, from either direction.
 ///
@@ -24,15 +28,17 @@ const OF_ONE_CONNECTION: [HeaderName; 8] = [
 pub fn strip(headers: &mut HeaderMap) {
     let trailers = wants_trailers(headers);
     let named: Vec<HeaderName> = tokens(headers, &header::CONNECTION)
+        // What nearly everybody says; that field goes anyway.
+        .filter(|token| !token.eq_ignore_ascii_case("keep-alive"))
         .filter_map(|token| HeaderName::from_bytes(token.as_bytes()).ok())
         .collect();
-    for name in named.iter().chain(&OF_ONE_CONNECTION) {
+    let goes = |name: &&HeaderName| is_of_one_connection(name) || named.contains(name);
+    let gone: Vec<HeaderName> = headers.keys().filter(goes).cloned().collect();
+    for name in &gone {
         headers.remove(name);
     }
     if trailers {
         headers.insert(header::TE, HeaderValue::from_static("trailers"));
-    } else {
-        headers.remove(header::TE);
     }
 }
 

@@ -17,7 +17,7 @@ fn health_and_metrics_need_no_token_and_nothing_else_goes_without() {
     for path in ["/healthz", "/readyz", "/metrics"] {
         assert!(get(running.admin, path, "").starts_with("HTTP/1.1 200"), "{path}");
     }
-    for path in ["/", "/api/status", "/api/nothing"] {
+    for path in ["/", "/api/status", "/api/explain?url=/", "/api/nothing"] {
         assert!(get(running.admin, path, "").starts_with("HTTP/1.1 401"), "{path}");
     }
     for path in ["/api/purge", "/api/mode"] {
@@ -91,4 +91,48 @@ fn modes_and_purges_take_effect_at_once() {
         samples.into_iter().all(|line| line.trim_start_matches("# TYPE ").starts_with("armshield_")),
         "{metrics}"
     );
+}
+
+#[test]
+fn a_request_is_explained_and_what_is_none_is_400() {
+    let state = tempfile::tempdir().unwrap();
+    let arm = simulator(&["--nodes", "3", "--sets", "1", "--no-auth"], state.path());
+    let file = tempfile::NamedTempFile::with_suffix(".toml").unwrap();
+    std::fs::write(file.path(), "[admin]\nopen = true\n").unwrap();
+    let words = ["--config", file.path().to_str().unwrap()];
+    let running = armshield(&format!("http://{}", arm.address), &words, state.path());
+    assert!(get(running.admin, "/", "").contains("/api/explain"));
+    let url = LIST.replace('?', "%3F").replace('=', "%3D");
+    let explained = || {
+        let answer = get(running.admin, &format!("/api/explain?url={url}&user_agent=AZURECLI/2.70"), "");
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        let body = answer.split_once("\r\n\r\n").unwrap().1;
+        serde_json::from_str::<serde_json::Value>(body).unwrap()
+    };
+    assert_eq!(explained()["askers"], serde_json::json!([]));
+    get(running.address, LIST, ME);
+    let explained = explained();
+    assert_eq!(explained["route"], "read");
+    assert_eq!(explained["type"], "microsoft.compute/virtualmachinescalesets");
+    assert_eq!(explained["askers"][0]["caller"], "caller-1");
+    assert_eq!(explained["askers"][0]["outcome"], "hit");
+    assert_eq!(explained["askers"][0]["kept"]["smallest_bound"], "profile");
+    assert_eq!(explained["unvouched"]["why"], "unvouched");
+    for query in [
+        "",
+        "url=",
+        "url=ftp://x/y",
+        "url=https%3A%2F%2Fevil.example%2Fa",
+        "url=/a%20b",
+        "url=/a&url=/b",
+        "url=/a&method=CONNECT",
+        "url=/a&header=Authorization:Bearer%20x",
+        "url=/a&peer=x",
+        "url=%ff",
+        "nonsense",
+    ] {
+        let answer = get(running.admin, &format!("/api/explain?{query}"), "");
+        assert!(answer.starts_with("HTTP/1.1 400") && answer.contains("\"message\""), "{query}: {answer}");
+    }
+    assert!(post(&running, "/api/explain", "", "{}").starts_with("HTTP/1.1 404"));
 }

@@ -3,5 +3,7 @@
 
 mod admin;
 mod commands;
+mod demo;
+mod explain;
 mod process;
 mod readme;

@@ -51,11 +51,11 @@ fn every_json_in_the_readme_is_json() {
     }
 }
 
-#[test]
-fn the_first_example_says_what_the_readme_says_it_does() {
-    let block = blocks("sh").into_iter().find(|block| block.contains("arm-simulator")).unwrap();
+/// Runs blocks of the README on free ports, one after another, and gives back what they print.
+fn played(blocks: &[String]) -> (String, String) {
     let (arm, front, admin) = (free(), free(), free());
-    let script = block
+    let script = blocks
+        .concat()
         .replace("cargo build --release\n", "")
         .replace("cargo run --release --bin arm-simulator --", &format!("{SIMULATOR} --listen {arm}"))
         .replace("cargo run --release --", ARMSHIELD)
@@ -69,9 +69,33 @@ fn the_first_example_says_what_the_readme_says_it_does() {
         .env("STATE_DIRECTORY", state.path())
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (text(&output.stdout), text(&output.stderr))
+}
+
+fn first_example() -> String {
+    blocks("sh").into_iter().find(|block| block.contains("arm-simulator")).unwrap()
+}
+
+#[test]
+fn the_first_example_says_what_the_readme_says_it_does() {
+    let (said, complained) = played(&[first_example()]);
     let told: Vec<_> = said.lines().filter(|line| line.to_lowercase().starts_with("cache-status")).collect();
-    assert_eq!(told.len(), 2, "{said}\n{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(told.len(), 2, "{said}\n{complained}");
     assert!(told[0].contains("armshield; fwd=miss; stored"), "{told:?}");
     assert!(told[1].contains("armshield; hit; ttl=1"), "{told:?}");
+}
+
+#[test]
+fn what_is_explained_reads_as_the_readme_shows_it() {
+    let explain = blocks("sh").into_iter().find(|block| block.contains("-- explain")).unwrap();
+    let (said, complained) = played(&[first_example(), explain]);
+    let shown = blocks("text").into_iter().find(|block| block.starts_with("caller-1")).unwrap();
+    for line in shown.lines() {
+        // How old it is depends on the machine.
+        let (begins, ends) = line.split_once("1.4 s").unwrap_or((line, ""));
+        let is_line = |said: &str| said.trim_start().starts_with(begins) && said.ends_with(ends);
+        assert!(said.lines().any(is_line), "{line} is missing: {said}\n{complained}");
+    }
+    assert!(said.contains("source seen, If-Match"), "{said}\n{complained}");
 }

@@ -5,6 +5,8 @@
 
 #[allow(unreachable_pub, reason = "a binary has no other crates")]
 mod http;
+#[allow(unreachable_pub, reason = "a binary has no other crates")]
+mod rooms;
 #[allow(dead_code, unreachable_pub, reason = "each level uses what it needs")]
 mod seed;
 #[allow(dead_code, unused_imports, unreachable_pub, reason = "each test uses what it needs")]

@@ -1,5 +1,6 @@
-//! A cloud-controller-manager is never worse off with armshield than without: no VM list older than two
-//! seconds, no older answer while ARM throttles, no 412 it would not have had.
+//! A cloud-controller-manager is not worse off with armshield than without: no VM list older than two seconds,
+//! no older answer while ARM throttles, its own conditions as they are, and ARM's own 412 to them. What two
+//! seconds can cost it, one sync, is told in `scenarios/service_beside_the_platform.rs`.
 
 use std::time::Duration;
 

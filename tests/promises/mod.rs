@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod ccm_never_worse_off;
+mod explain;
 mod modes;
 mod p10_stop_when_told;
 mod p11_follow_operations;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use armshield::arm::{Query, State};
 use armshield::cache::{Entry, Parts};
-use armshield::identify::Peer;
+use armshield::identify::{Memory, Peer};
 use armshield::observe::{Format, Log};
 use armshield::operations::Begun;
 use armshield::policy::Family;
@@ -249,8 +249,10 @@ async fn p14_dumps_show_no_secret() {
     headers.insert("authorization", format!("Bearer {}", secret_token("real")).parse().unwrap());
     headers.insert("location", format!("http://arm.test{POLL}").parse().unwrap());
     let peer = Peer { ip: [127, 0, 0, 1].into(), loopback: true };
-    let identity = rooms.identify.identify(&headers, peer, &rooms.policy.load()).unwrap();
+    let memory = Memory::default();
+    let identity = rooms.identify.identify(&headers, peer, &rooms.policy.load(), &memory).unwrap();
     dump("an identity", &identity);
+    dump("what a connection remembers", &memory);
     dump("what a write began", &Begun::of(202, &headers, State::Unknown));
     dump("a query", &Query::parse("api-version=1&sig=CANARY"));
     let answer =
@@ -267,6 +269,7 @@ async fn p14_dumps_show_no_secret() {
             body: Some(b"CANARY"),
             window: Duration::ZERO,
             mode: armshield::policy::GuardMode::Enforce,
+            present: None,
         },
     );
     let entry = Parts {

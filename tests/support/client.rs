@@ -1,6 +1,7 @@
-//! A client: one HTTP/1.1 connection to armshield, in memory.
+//! A client: one HTTP/1.1 connection to armshield, in memory. Or to the simulator, past armshield.
 
 use armshield::clock::Moment;
+use armshield::simulator::Simulator;
 use bytes::Bytes;
 use http::{HeaderMap, Request};
 use http_body_util::{BodyExt, Full};
@@ -24,6 +25,8 @@ pub struct Client {
     pub host: String,
     /// Where it seems to come from.
     pub peer: std::net::SocketAddr,
+    /// What it dials instead of armshield.
+    pub past: Option<Simulator>,
 }
 
 /// What it was answered.
@@ -77,6 +80,11 @@ impl Client {
         Self { agent: agent.into(), ..self.clone() }
     }
 
+    /// The same client as it was before there was armshield: it dials the simulator by ARM's own name.
+    pub fn past_armshield(&self, simulator: &Simulator) -> Self {
+        Self { host: "management.azure.com".into(), past: Some(simulator.clone()), ..self.clone() }
+    }
+
     pub fn dialling(&self, host: &str) -> Self {
         Self { host: host.into(), ..self.clone() }
     }
@@ -128,7 +136,11 @@ impl Client {
     }
 
     async fn connect(&self) -> SendRequest<Full<Bytes>> {
-        let (sender, connection) = handshake(TokioIo::new(self.world.dial(self.peer))).await.unwrap();
+        let io = match &self.past {
+            Some(simulator) => simulator.dial(),
+            None => self.world.dial(self.peer),
+        };
+        let (sender, connection) = handshake(TokioIo::new(io)).await.unwrap();
         tokio::spawn(connection);
         sender
     }

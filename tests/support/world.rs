@@ -103,6 +103,7 @@ impl World {
             agent: AZ.into(),
             host: "localhost:7788".into(),
             peer: SocketAddr::from(([127, 0, 0, 1], 50_000)),
+            past: None,
         }
     }
 

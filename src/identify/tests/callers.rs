@@ -94,7 +94,7 @@ fn two_authorization_fields_are_refused() {
     let mut headers = bearer(&claims(""));
     let same = headers[AUTHORIZATION].clone();
     headers.append(AUTHORIZATION, same);
-    let refused = room().identify(&headers, PEER, &Policy::default()).unwrap_err();
+    let refused = room().identify(&headers, PEER, &Arc::default(), &Memory::default()).unwrap_err();
     assert_eq!(refused, Refused::TwoAuthorizations);
 }
 
@@ -123,8 +123,8 @@ fn configuration_adds_ignorable_claims_and_a_reload_opens_nothing() {
     let (one, other) = (bearer(&claims(r#","xms_new":1"#)), bearer(&claims(r#","xms_new":2"#)));
     let of = |headers: &HeaderMap, list: &[&str]| {
         let ignorable_claims = list.iter().map(|name| (*name).to_owned()).collect();
-        let policy = Policy { ignorable_claims, ..Policy::default() };
-        room.identify(headers, PEER, &policy).unwrap().caller
+        let policy = Arc::new(Policy { ignorable_claims, ..Policy::default() });
+        room.identify(headers, PEER, &policy, &Memory::default()).unwrap().caller
     };
     assert_ne!(of(&one, &[]), of(&other, &[]));
     assert_eq!(of(&one, &["xms_new"]), of(&other, &["xms_new"]));

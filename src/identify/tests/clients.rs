@@ -9,7 +9,7 @@ async fn a_client_is_a_program_of_a_principal_at_an_address() {
     let of = async |claims: &str, agent: &str, ip: &str| {
         let headers = with_agent(bearer(claims), agent);
         let peer = Peer { ip: ip.parse().unwrap(), loopback: false };
-        let identity = room.identify(&headers, peer, &Policy::default()).unwrap();
+        let identity = room.identify(&headers, peer, &Arc::default(), &Memory::default()).unwrap();
         room.vouch(&identity).await.unwrap().client
     };
     let usual = of(&claims(""), "a/1", "10.0.0.1").await;
@@ -32,12 +32,12 @@ async fn a_user_agent_alone_has_no_priority() {
     };
     let upper = claims("").replace(OID, &OID.to_ascii_uppercase());
     let check = async |claims: &str, peer, policy: Policy, vouched: bool, expected| {
-        let room = room();
+        let (room, policy) = (room(), Arc::new(policy));
         let headers = with_agent(bearer(claims), "kubernetes-cloudprovider/v1");
-        let mut identity = room.identify(&headers, peer, &policy).unwrap();
+        let mut identity = room.identify(&headers, peer, &policy, &Memory::default()).unwrap();
         if vouched {
             identity = room.vouch(&identity).await.unwrap();
-            let again = room.identify(&headers, peer, &policy).unwrap();
+            let again = room.identify(&headers, peer, &policy, &Memory::default()).unwrap();
             assert_eq!(again.priority, identity.priority);
         }
         assert_eq!(identity.priority, expected);
@@ -57,7 +57,10 @@ async fn loopback_gives_priority_to_one_caller_only() {
     let room = room();
     let ask = async |claims: &str| {
         let headers = with_agent(bearer(claims), "kubernetes-cloudprovider/v1");
-        room.vouch(&room.identify(&headers, LOOPBACK, &Policy::default()).unwrap()).await.unwrap().priority
+        room.vouch(&room.identify(&headers, LOOPBACK, &Arc::default(), &Memory::default()).unwrap())
+            .await
+            .unwrap()
+            .priority
     };
     let (one, other) = (claims(""), claims("").replace("app-1", "app-2"));
     assert_eq!(ask(&one).await, Priority::High);

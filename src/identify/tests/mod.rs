@@ -1,5 +1,6 @@
 mod callers;
 mod clients;
+mod known;
 mod sharing;
 mod standing;
 
@@ -49,7 +50,7 @@ fn with_agent(mut headers: HeaderMap, agent: &str) -> HeaderMap {
 }
 
 fn identify(room: &Identify, headers: &HeaderMap) -> Identity {
-    room.identify(headers, PEER, &Policy::default()).unwrap()
+    room.identify(headers, PEER, &Arc::default(), &Memory::default()).unwrap()
 }
 
 /// Which digests two requests have in common: caller, principal.

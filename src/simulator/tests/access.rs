@@ -119,7 +119,10 @@ async fn a_lasting_throttle_counts_down() {
     assert_eq!(bench.get(&set).await.header("retry-after"), Some("5"));
     tokio::time::advance(Duration::from_secs(5)).await;
     assert_eq!(bench.get(&set).await.status, 200);
-    assert_eq!(bench.arm.journal().iter().filter(|call| call.throttled.is_some()).count(), 2);
+    let journal = bench.arm.journal();
+    let told = journal.iter().map(|call| (call.throttled.as_deref(), call.retry_after));
+    let lasting = Some("Subscription");
+    assert_eq!(told.collect::<Vec<_>>(), [(lasting, Some(20)), (lasting, Some(5)), (None, None)]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -146,7 +149,7 @@ async fn published_limits_refuse_the_thirteenth_update_of_a_set() {
         .journal()
         .into_iter()
         .filter(|call| call.throttled.is_some())
-        .map(|call| (call.number, call.applied))
+        .map(|call| (call.number, call.applied, call.retry_after))
         .collect();
-    assert_eq!(refused, [(13, false)]);
+    assert_eq!(refused, [(13, false, Some(15))]);
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::people::Token;
 use super::places::{About, LISTS, MANY, Question, SET, THINGS, is_at_or_below};
-use super::records::{Call, Fault, Over, Plan, Records, Request, What, Write};
+use super::records::{Applied, Call, Fault, Over, Plan, Records, Request, What, Write};
 use super::truth::{Long, Named, Shown, State, Truth};
 use crate::support::arm::Ending;
 use crate::support::{self, Reply};
@@ -39,7 +39,7 @@ struct Said {
     headers: Vec<(&'static str, String)>,
     sights: Vec<(usize, usize)>,
     more: bool,
-    applied: Option<(Option<Shown>, Vec<(usize, usize)>)>,
+    applied: Option<Applied>,
     began: Option<usize>,
     over: Option<Over>,
 }

@@ -49,7 +49,6 @@ fn hold(theme: Theme) {
     let outcome = seed::runner(CASES, RECORDED).run(&case(theme, MOST), |case| play(theme, case, &coverage));
     match outcome {
         Ok(()) => {
-            println!("{coverage:?}");
             let missing = coverage.missing(theme, 5);
             assert!(missing.is_empty(), "not met often enough: {}", missing.join(", "));
             // Of four themes.

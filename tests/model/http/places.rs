@@ -41,14 +41,6 @@ impl Thing {
     pub fn is_network(&self) -> bool {
         self.path.starts_with("Microsoft.Network")
     }
-
-    /// The type as ARM's limits know it.
-    pub fn kind(&self) -> String {
-        let mut segments = self.path.split('/');
-        let namespace = segments.next().unwrap();
-        let types: Vec<_> = segments.step_by(2).collect();
-        format!("{namespace}/{}", types.join("/"))
-    }
 }
 
 /// A list that can be asked for.

@@ -121,6 +121,9 @@ pub enum Fault {
     Varies,
 }
 
+/// On what a write was applied, and the things it made different with the numbers of their states.
+pub type Applied = (Option<Shown>, Vec<(usize, usize)>);
+
 /// A call that reached ARM.
 #[derive(Debug)]
 pub struct Call {
@@ -144,7 +147,7 @@ pub struct Call {
     /// Where the list goes on.
     pub more: bool,
     /// For a write that was applied: on what, and the numbers of the states it brought about.
-    pub applied: Option<(Option<Shown>, Vec<(usize, usize)>)>,
+    pub applied: Option<Applied>,
     /// For a write: whether its answer began an operation, and which one.
     pub began: Option<usize>,
     /// For a poll: how its operation ended, if it said so, and the state that left.

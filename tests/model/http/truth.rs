@@ -115,9 +115,10 @@ impl Truth {
         self.things[thing].iter().rposition(|(from, _)| *from <= at).unwrap_or(0)
     }
 
-    /// Whether anything became different in this span.
-    pub fn changed(&self, from: Moment, until: Moment) -> bool {
-        self.things.iter().flatten().any(|(at, _)| from <= *at && *at <= until)
+    /// Whether another life had or has a version of the same tag.
+    pub fn came_again(&self, thing: usize, tag: &str, life: usize) -> bool {
+        let shown = self.things[thing].iter().filter_map(|(_, state)| state.as_ref());
+        shown.into_iter().any(|shown| shown.life != life && shown.tag(thing) == tag)
     }
 
     fn become_(&mut self, thing: usize, at: Moment, state: Option<Shown>) {

@@ -138,7 +138,10 @@ pub fn candidates(arm: &Arm, request: &Request, thing: usize) -> Candidates {
             && ends
                 .iter()
                 .any(|end| showings.iter().any(|other| other.life == showing.life && other.at <= end.at));
-        if showing.sure && !perhaps_ended && !of_former_life && showing.at < at && at < showing.at + WINDOW {
+        // Numbers begin anew with each life: one that came again would hold, and mean another version.
+        let came_again = arm.truth.came_again(thing, &showing.tag, showing.life);
+        let ended = perhaps_ended || of_former_life || came_again;
+        if showing.sure && !ended && showing.at < at && at < showing.at + WINDOW {
             candidates.sure.insert(showing.tag.clone());
         }
     }
