@@ -70,12 +70,26 @@ impl Known {
             etag: item.etag.clone(),
             life: item.life.clone(),
             state: item.state,
+            listed: !point,
+            uniform: item.uniform,
+            ..Self::unheard_of()
+        }
+    }
+
+    /// A resource that nothing has shown yet.
+    pub(super) fn unheard_of() -> Self {
+        Self {
+            sent: Sent::default(),
+            taken: Sent::default(),
+            etag: None,
+            life: Life::default(),
+            state: State::Unknown,
             former_tags: Vec::new(),
             former_lives: Vec::new(),
             ended: None,
             born: Sent::default(),
-            listed: !point,
-            uniform: item.uniform,
+            listed: false,
+            uniform: None,
         }
     }
 
@@ -130,7 +144,9 @@ impl Known {
         let corrected = later && point && self.listed;
         if let Some(ended) = self.ended {
             let corrects = later && point && ended == Ended::NotFound;
-            return if former_life && !corrects { Meaning::Lag } else { unless_later };
+            // No two versions have one GUID.
+            let former = former_life || item.etag.as_ref().is_some_and(|tag| self.former_tags.contains(tag));
+            return if former && !corrects { Meaning::Lag } else { unless_later };
         }
         if item.life.differs(&self.life) {
             return if former_life && !corrected { Meaning::Lag } else { unless_later };

@@ -178,8 +178,17 @@ impl Scopes {
     }
 
     fn ended(&self, path: &ArmPath, family: Family, sent: Sent, end: impl FnOnce(&mut Known) -> Meaning) {
-        let meaning = self.0.news.index(|index| Some(end(&mut *index.resources.get_mut(path.as_str())?)));
-        if let Some(meaning @ (Meaning::News | Meaning::Unordered)) = meaning {
+        let meaning = self.0.news.index(|index| {
+            if let Some(mut known) = index.resources.get_mut(path.as_str()) {
+                return end(&mut known);
+            }
+            // An answer under way may show what nobody was shown yet.
+            let mut known = Known::unheard_of();
+            let meaning = end(&mut known);
+            index.resources.insert(path.shared(), known);
+            meaning
+        });
+        if let Meaning::News | Meaning::Unordered = meaning {
             self.raise(&Scope::of_item(path, family), sent, meaning);
         }
     }
@@ -335,6 +344,37 @@ mod tests {
         assert!(!world.stamp("", Shape::Collection).is_above_floors(list));
         assert_eq!(world.list(&[("a", ONE, "x")], world.0.now()), Verdict::Lag);
         assert_eq!(world.point("a", ONE, "x", world.0.now()), Verdict::Keep, "the 404 was the lag");
+    }
+
+    #[test]
+    fn a_404_of_what_was_never_shown_is_news_as_well_and_once() {
+        let world = World::new();
+        let path = ArmPath::parse(&format!("{GROUP}/a")).unwrap();
+        let (early, stamp) = (world.0.now(), world.stamp("", Shape::Collection));
+        world.0.not_found(&path, Family::Compute, world.0.now());
+        assert!(!stamp.may_join(early), "a list under way may show it");
+        world.list(&[("a", ONE, "x")], early);
+        assert!(!stamp.is_above_floors(early), "and did");
+        let list = world.0.now();
+        world.list(&[], list);
+        world.0.not_found(&path, Family::Compute, world.0.now());
+        assert!(stamp.is_above_floors(list), "a second time it is none");
+    }
+
+    #[test]
+    fn a_guid_from_before_a_404_is_lag_where_no_mark_tells_lives_apart() {
+        let world = World::new();
+        let path = ArmPath::parse(&format!("{GROUP}/a")).unwrap();
+        let body = format!(r#"{{"value":[{{"id":"{GROUP}/a","etag":"W/\"p\""}}]}}"#);
+        let list = || world.learn(GROUP, &body, world.0.now());
+        assert_eq!(list(), Verdict::Keep);
+        world.0.not_found(&path, Family::Compute, world.0.now());
+        assert_eq!(list(), Verdict::Lag);
+        let point = format!(r#"{{"id":"{GROUP}/a","etag":"W/\"p\""}}"#);
+        let found = world.learn(&format!("{GROUP}/a"), &point, world.0.now());
+        assert_eq!(found, Verdict::Keep, "the 404 was the lag");
+        world.0.deleted(&path, Family::Compute, world.0.now());
+        assert_eq!(list(), Verdict::Lag);
     }
 
     #[test]

@@ -189,7 +189,11 @@ impl Arm {
             sights: said.sights,
             more: said.more,
             applied: said.applied,
-            began: said.began.filter(|_| status.is_some()),
+            // Without a link only the state in a body that came whole says so.
+            began: said.began.filter(|number| {
+                let linked = self.truth.operations[*number].named != Named::Nowhere;
+                status.is_some() && (whole || linked)
+            }),
             over: said.over.filter(|_| status.is_some() && whole),
         });
         reply.after(Duration::from_millis(plan.slow)).ending(ending)

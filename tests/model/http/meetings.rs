@@ -6,7 +6,7 @@ use tokio::task::JoinHandle;
 
 use super::operations::Refusal;
 use super::people::{PEOPLE, Token};
-use super::places::Question;
+use super::places::{About, Question};
 use super::play::Play;
 use super::records::{Fault, Fresh, Plan};
 use crate::support::world;
@@ -62,29 +62,38 @@ impl Play {
         })
     }
 
-    /// The first question is asked, what it is about changes, the other shows that, and the first is asked again
-    /// before it was answered.
-    pub(super) fn overtake(&self, step: usize, who: usize, questions: [Question; 2]) -> JoinHandle<()> {
+    /// A question is asked, something it is about changes or goes, who reads that is told so, and the question
+    /// is asked again, before it was answered or after.
+    pub(super) fn overtake(
+        &self,
+        step: usize,
+        who: usize,
+        question: Question,
+        thing: usize,
+        goes: bool,
+        slow: bool,
+    ) -> JoinHandle<()> {
         let play = self.clone();
+        let point = Question { about: About::Point(thing), expand: false, ..question };
         tokio::spawn(async move {
-            let read = |which: usize, fresh, slow| {
-                play.start(play.read(step, who, questions[which], fresh, after(slow)), None)
-            };
-            let slow = read(0, OF_NOW, 105);
+            let read =
+                |question, fresh, slow| play.start(play.read(step, who, question, fresh, after(slow)), None);
+            let before = read(question, OF_NOW, if slow { 105 } else { 5 });
+            pause().await;
             pause().await;
             {
                 let (now, mut arm) = (play.world.clock.now(), play.arm());
                 arm.truth.settle(now);
-                for thing in questions[0].about.things() {
-                    if let Some(shown) = arm.truth.now(thing) {
-                        arm.truth.advance(thing, now, shown.state);
-                    }
+                match arm.truth.now(thing) {
+                    Some(_) if goes => arm.truth.remove(thing, now),
+                    Some(shown) => arm.truth.advance(thing, now, shown.state),
+                    None => {}
                 }
             }
-            read(1, OF_NOW, 5).await.unwrap();
+            read(point, OF_NOW, 5).await.unwrap();
             pause().await;
-            let again = read(0, ANY, 5);
-            slow.await.unwrap();
+            let again = read(question, ANY, 5);
+            before.await.unwrap();
             again.await.unwrap();
         })
     }

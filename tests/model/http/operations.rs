@@ -128,12 +128,14 @@ pub enum Deed {
         question: usize,
         what: Refusal,
     },
-    /// A question is asked, what it is about changes, another question shows that, and the first is asked again
-    /// before it was answered.
+    /// A question is asked, something it is about changes or goes, who reads that is told so, and the question
+    /// is asked again, before it was answered or after.
     Overtake {
         who: usize,
         question: usize,
-        other: usize,
+        thing: usize,
+        goes: bool,
+        slow: bool,
     },
 }
 
@@ -373,11 +375,8 @@ fn deed(theme: Theme) -> BoxedStrategy<Deed> {
     let refusal = select(vec![Refusal::Rights, Refusal::RightsToNewToken, Refusal::OldToken]);
     let refuse =
         (number(), number(), refusal).prop_map(|(who, question, what)| Deed::Refuse { who, question, what });
-    let overtake = (number(), number(), number()).prop_map(|(who, question, other)| Deed::Overtake {
-        who,
-        question,
-        other,
-    });
+    let overtake = (number(), number(), number(), any::<bool>(), any::<bool>())
+        .prop_map(|(who, question, thing, goes, slow)| Deed::Overtake { who, question, thing, goes, slow });
     let tokens = if theme == Theme::Tokens { 5 } else { 1 };
     prop_oneof![
         24 => read,

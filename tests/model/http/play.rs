@@ -156,9 +156,11 @@ impl Play {
             Deed::Refuse { who, question, what } => {
                 vec![self.refuse(step, case.who(who), case.question(question), what)]
             }
-            Deed::Overtake { who, question, other } => {
-                let questions = [case.question(question), case.question(other)];
-                vec![self.overtake(step, case.who(who), questions)]
+            Deed::Overtake { who, question, thing, goes, slow } => {
+                let question = case.question(question);
+                let things = question.about.things();
+                let thing = things[thing % things.len()];
+                vec![self.overtake(step, case.who(who), question, thing, goes, slow)]
             }
             Deed::Change { .. }
             | Deed::Replace { .. }
