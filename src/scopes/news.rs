@@ -203,20 +203,19 @@ impl Scopes {
     }
 }
 
-/// What a list's set of ids is about. Below a root that is the unit. A resource that is missing takes the
-/// answers about it along: its family's, because a set of hashes no longer knows its name.
+/// What a list's set of ids is about. Below a root that is the unit. A resource that is missing takes every list
+/// along that could show it, and the answers about it: its family's, because a set of hashes no longer knows its
+/// name.
 fn of_list(path: &ArmPath, family: Family, missing: bool) -> Vec<Scope> {
     if let Some(root) = path.root() {
         return vec![Scope::Unit(root.into())];
     }
-    Scope::of_read(path, family, Shape::Collection)
-        .into_iter()
-        .filter_map(|scope| match scope {
-            Scope::Collections(family, at) if missing => Some(Scope::Family(family, at)),
-            Scope::Collections(family, at) => Some(Scope::Collections(family, at)),
-            Scope::All | Scope::Below(_) | Scope::Family(..) | Scope::Unit(_) => None,
-        })
-        .collect()
+    let mut lists = Scope::of_item(path, family);
+    match lists.last().cloned() {
+        Some(Scope::Collections(family, at)) if missing => lists.push(Scope::Family(family, at)),
+        narrowest => lists = narrowest.into_iter().collect(),
+    }
+    lists
 }
 
 #[cfg(test)]
@@ -332,6 +331,23 @@ mod tests {
         assert!(world.stamp("/b", Shape::Point).is_above_floors(point));
         world.list(&[("a", ONE, "x")], world.0.now());
         assert!(!world.stamp("/b", Shape::Point).is_above_floors(point));
+    }
+
+    #[test]
+    fn a_resource_missing_from_a_list_of_its_group_takes_the_list_of_its_subscription_along() {
+        let all = "/subscriptions/s/providers/microsoft.compute/virtualmachines";
+        let both = [World::item("a", ONE, "x"), World::item("b", ONE, "y")].join(",");
+        let world = World::new();
+        let list = world.0.now();
+        world.learn(all, &format!(r#"{{"value":[{both}]}}"#), list);
+        let stamp = world.0.stamp(&Scope::of_read(
+            &ArmPath::parse(all).unwrap(),
+            Family::Compute,
+            Shape::Collection,
+        ));
+        assert!(stamp.is_above_floors(list));
+        world.list(&[("a", ONE, "x")], world.0.now());
+        assert!(!stamp.is_above_floors(list));
     }
 
     #[test]

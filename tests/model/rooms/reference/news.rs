@@ -199,7 +199,8 @@ impl Reference {
 fn differ(thing: usize, one: Option<Version>, other: Option<Version>, tagged: bool) -> bool {
     let (Some(one), Some(other)) = (one, other) else { return one.is_some() != other.is_some() };
     let lives = !THINGS[thing].kind.is_network() && one.life != other.life;
-    lives || one.state != other.state || (tagged && (one.life, one.tag) != (other.life, other.tag))
+    let rests = |version: Version| version.state == State::Succeeded;
+    lives || rests(one) != rests(other) || (tagged && (one.life, one.tag) != (other.life, other.tag))
 }
 
 /// Whether an answer shows a change under way.
