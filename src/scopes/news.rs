@@ -340,11 +340,8 @@ mod tests {
         let world = World::new();
         let list = world.0.now();
         world.learn(all, &format!(r#"{{"value":[{both}]}}"#), list);
-        let stamp = world.0.stamp(&Scope::of_read(
-            &ArmPath::parse(all).unwrap(),
-            Family::Compute,
-            Shape::Collection,
-        ));
+        let stamp =
+            world.0.stamp(&Scope::of_read(&ArmPath::parse(all).unwrap(), Family::Compute, Shape::Collection));
         assert!(stamp.is_above_floors(list));
         world.list(&[("a", ONE, "x")], world.0.now());
         assert!(!stamp.is_above_floors(list));

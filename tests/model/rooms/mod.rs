@@ -26,19 +26,12 @@ const FAILURES: &str = "tests/model/rooms.regressions";
 
 fn check(mix: Mix, cases: u32, least: usize) {
     let taken = Cell::new(0);
-    let played = {
-        let mut c = crate::seed::config(cases, FAILURES);
-        c.max_shrink_iters = std::env::var("SHRINK").map_or(0, |v| v.parse().unwrap());
-        proptest::test_runner::TestRunner::new(c)
-    }
-    .run(&case(mix, 20..160), |case| {
+    let played = runner(cases, FAILURES).run(&case(mix, 20..160), |case| {
         let steps = play(&case).map_err(TestCaseError::fail)?;
         taken.set(taken.get() + steps);
         Ok(())
     });
     match played {
-        Ok(()) => println!("{} steps", taken.get()),
-        #[cfg(any())]
         Ok(()) => assert!(taken.get() >= least, "only {} steps", taken.get()),
         Err(TestError::Fail(why, case)) => panic!("{why}\n{case}"),
         Err(TestError::Abort(why)) => panic!("{why}"),

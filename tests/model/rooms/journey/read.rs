@@ -59,15 +59,13 @@ async fn fetched(world: &Arc<World>, visit: &Arc<Visit>, keyed: Keyed, ask: Ask)
 /// Asks once more, together with everybody else to whom the first answer was none.
 async fn again(world: &Arc<World>, visit: &Arc<Visit>, keyed: Keyed, ask: &Ask, among: Option<Token>) {
     let joins = |phase: &Phase<Mark>| may_join(world, visit, ask, phase);
-    match share(world, visit, &keyed, among, None, Some(&joins)).await {
-        Some((ended, led)) => match &*ended {
-            Fetched::Landed => alone(world, visit, keyed).await,
-            Fetched::Whole(whole) if !led && (is_refusal_of_another(whole, visit) || varies(&whole.own)) => {
-                alone(world, visit, keyed).await;
-            }
-            ended => conclude(world, visit, &keyed, ended, led),
-        },
-        None => {}
+    let Some((ended, led)) = share(world, visit, &keyed, among, None, Some(&joins)).await else { return };
+    match &*ended {
+        Fetched::Landed => alone(world, visit, keyed).await,
+        Fetched::Whole(whole) if !led && (is_refusal_of_another(whole, visit) || varies(&whole.own)) => {
+            alone(world, visit, keyed).await;
+        }
+        ended => conclude(world, visit, &keyed, ended, led),
     }
 }
 
@@ -82,6 +80,9 @@ async fn alone(world: &Arc<World>, visit: &Arc<Visit>, keyed: Keyed) {
     }
 }
 
+/// Which fetch under way will do.
+type Joins<'a> = &'a (dyn Fn(&Phase<Mark>) -> bool + Sync);
+
 /// Waits for the end of a fetch, and tells whether this asker began it. `joins`: which fetch under way will do.
 async fn share(
     world: &Arc<World>,
@@ -89,7 +90,7 @@ async fn share(
     keyed: &Keyed,
     among: Option<Token>,
     may_have_landed: Option<Ask>,
-    joins: Option<&(dyn Fn(&Phase<Mark>) -> bool + Sync)>,
+    joins: Option<Joins<'_>>,
 ) -> Option<(Arc<Fetched>, bool)> {
     let together: Together = (keyed.key, among);
     let (own_world, own_visit, own_keyed) = (world.clone(), visit.clone(), keyed.clone());

@@ -178,6 +178,7 @@ async fn received_answer(
 }
 
 /// What a write that was accepted means for what is known and was shown.
+#[expect(clippy::too_many_arguments, reason = "as many as the journey's own, and who has to be told")]
 fn took_effect(
     world: &World,
     visit: &Visit,

@@ -146,7 +146,8 @@ impl Memory {
             let counts = |show: &&Show| {
                 let present = present.is_some_and(|present| named(show, present));
                 let later = namesakes && told.iter().any(|version| named(show, *version));
-                !(show.listed && former.contains(&show.life)) && !present && !later
+                let ended = show.listed && former.contains(&show.life);
+                !(ended || present || later)
             };
             self.shown.iter().filter(alive).filter(counts).map(|show| show.tag.clone()).collect()
         })

@@ -71,7 +71,9 @@ impl Reference {
         match fetch.sent {
             None => true,
             Some((tick, sent)) => {
+                // What it has learned itself is news as well.
                 !asker.no_cache
+                    && fetch.taken.is_none()
                     && self.is_let_in(asker, fetch, How::Joining).is_ok()
                     && self.is_quiet_since(fetch.stamped.min(tick), None)
                     && now.since(sent) <= self.certain_age(asker)

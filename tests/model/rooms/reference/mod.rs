@@ -55,7 +55,6 @@ pub enum How {
 #[derive(Debug, Clone)]
 pub struct Fetch {
     pub question: usize,
-    token: usize,
     principal: usize,
     /// When it was known what its answer depends on, and when it was sent.
     stamped: Tick,
@@ -123,7 +122,6 @@ impl Reference {
     pub fn plan(&mut self, asker: &Asker) -> usize {
         self.fetches.push(Fetch {
             question: asker.question,
-            token: asker.token,
             principal: asker.principal(),
             stamped: 0,
             sent: None,

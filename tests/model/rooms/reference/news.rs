@@ -28,6 +28,8 @@ struct Told {
     tagged: bool,
     /// A list showed it, or did not.
     listed: bool,
+    /// A call that was under way at the same time had shown another state: neither need be believed.
+    beside_other: bool,
 }
 
 /// What tells of resources: an answer to a read, to a write, the end of an operation.
@@ -72,11 +74,10 @@ impl Reference {
         {
             self.showed_its_state(thing, (sent, one.came), version.state == State::Succeeded, now);
         }
-        let differs = |one: &Sighting| {
-            let overlaps = |told: &&Told| told.tick > sent && told.number != one.number;
-            self.news.told[one.thing].iter().any(|told| overlaps(&told))
+        let beside = |one: &Sighting| {
+            self.news.told[one.thing].iter().any(|told| told.number != one.number && told.tick > sent)
         };
-        self.fetches[fetch].alone = !one.seen.iter().any(differs);
+        self.fetches[fetch].alone = !one.seen.iter().any(beside);
         self.fetches[fetch].lags = !question.kind().is_network() && self.is_lag(&one, arm);
         self.fetches[fetch].taken = Some(self.tick + 1);
         let by = Some(fetch);
@@ -99,9 +100,11 @@ impl Reference {
         for one in telling.seen {
             let Telling { sent, tagged, listed, .. } = *telling;
             // That something is gone is told by a list in another way than by an answer about it.
-            let same = |told: &Told| told.number == one.number && told.listed == listed;
+            let same = |told: &Told| told.number == one.number && told.listed == listed && !told.beside_other;
             new |= !self.news.last(one.thing).is_some_and(same);
-            let told = Told { tick, number: one.number, sent, tagged, listed };
+            let beside = |told: &Told| told.number != one.number && told.tick > sent;
+            let beside_other = self.news.told[one.thing].iter().any(beside);
+            let told = Told { tick, number: one.number, sent, tagged, listed, beside_other };
             self.news.told[one.thing].push(told);
         }
         if new {
