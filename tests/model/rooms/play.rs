@@ -217,11 +217,11 @@ impl Play {
         tokio::spawn(write(self.world.clone(), visit, Write { wanted, stated }));
     }
 
-    fn change(&mut self, what: usize, how: Change) {
+    fn change(&self, what: usize, how: Change) {
         let thing = self.thing(what);
         let mut arm = self.world.arm();
         match how {
-            Change::Change => arm.change(thing),
+            Change::Advance => arm.change(thing),
             Change::Stir => arm.stir(thing),
             Change::Remove => arm.remove(thing),
             Change::Create => arm.create(thing, super::arm::State::Succeeded),

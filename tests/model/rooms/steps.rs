@@ -63,7 +63,7 @@ pub enum Base {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    Change,
+    Advance,
     Stir,
     Remove,
     Create,
@@ -154,7 +154,7 @@ fn step(mix: Mix) -> impl Strategy<Value = Step> {
     let go =
         (which.clone(), 1..5_usize, fate).prop_map(|(which, times, fate)| Step::Go { which, times, fate });
     let change = prop_oneof![
-        4 => Just(Change::Change),
+        4 => Just(Change::Advance),
         2 => Just(Change::Stir),
         2 * deletes => Just(Change::Remove),
         2 * deletes => Just(Change::Create),

@@ -202,7 +202,6 @@ fn show(world: &World, visit: &Visit, keyed: &Keyed, entry: &Entry, client: u128
 pub fn asker(visit: &Visit) -> reference::Asker {
     reference::Asker {
         person: visit.person,
-        token: visit.token,
         question: visit.question.unwrap(),
         vouched: visit.identity.is_vouched(),
         no_cache: visit.fresh == Fresh::NoCache,

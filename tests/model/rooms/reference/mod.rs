@@ -30,7 +30,6 @@ pub type Tick = u64;
 #[derive(Debug, Clone, Copy)]
 pub struct Asker {
     pub person: usize,
-    pub token: usize,
     pub question: usize,
     /// Whether ARM had lately let in this very token when it asked.
     pub vouched: bool,
