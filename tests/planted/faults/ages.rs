@@ -13,8 +13,8 @@ pub(crate) const FAULTS: &[Fault] = &[
         caught_by: &[WHATEVER],
         patches: &[Patch {
             file: AGE,
-            before: "(self.rule_age.min(self.profile_age), Why::Aged)",
-            after: "(if $planted { self.rule_age } else { self.rule_age.min(self.profile_age) }, Why::Aged)",
+            before: "Some((Bound::Profile, self.profile_age)),",
+            after: "(!$planted).then_some((Bound::Profile, self.profile_age)),",
         }],
     },
     Fault {
@@ -22,7 +22,7 @@ pub(crate) const FAULTS: &[Fault] = &[
         breaks: &["P5"],
         means: "while a change is under way its states stand still for a quarter of a minute",
         caught_by: &[WHATEVER],
-        patches: &[Patch { file: AGE, before: "if unsettled {", after: "if unsettled && !$planted {" }],
+        patches: &[Patch { file: AGE, before: "unsettled.then_some((", after: "(unsettled && !$planted).then_some((" }],
     },
     Fault {
         name: "repeat-ignored",
@@ -31,8 +31,8 @@ pub(crate) const FAULTS: &[Fault] = &[
         caught_by: &[WHATEVER],
         patches: &[Patch {
             file: AGE,
-            before: "if repeated && self.repeat == Repeat::Refresh {",
-            after: "if repeated && self.repeat == Repeat::Refresh && !$planted {",
+            before: "repeated.then_some((",
+            after: "(repeated && !$planted).then_some((",
         }],
     },
     Fault {

@@ -108,8 +108,8 @@ pub(crate) const FAULTS: &[Fault] = &[
         caught_by: &[WHATEVER],
         patches: &[Patch {
             file: "src/scopes/mod.rs",
-            before: "let (near, wider) = touched.scopes(|root| self.0.news.is_uniform(root));",
-            after: "let (mut near, wider) = touched.scopes(|root| self.0.news.is_uniform(root));
+            before: "let (near, wider) = self.reached(touched);",
+            after: "let (mut near, wider) = self.reached(touched);
         near.retain(|scope| !$planted || !matches!(scope, Scope::Collections(..)));",
         }],
     },
