@@ -22,7 +22,11 @@ pub(crate) const FAULTS: &[Fault] = &[
         breaks: &["P5"],
         means: "while a change is under way its states stand still for a quarter of a minute",
         caught_by: &[WHATEVER],
-        patches: &[Patch { file: AGE, before: "unsettled.then_some((", after: "(unsettled && !$planted).then_some((" }],
+        patches: &[Patch {
+            file: AGE,
+            before: "unsettled.then_some((",
+            after: "(unsettled && !$planted).then_some((",
+        }],
     },
     Fault {
         name: "repeat-ignored",
